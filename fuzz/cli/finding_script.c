@@ -20,9 +20,8 @@ const char *found_program_text(const struct found *x, struct arena *a)
 
 const char *finding_headline(const struct found *x, struct arena *a)
 {
-	return arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS,
-		x->f.hex, escaped_line(a, x->f.signature), found_program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target),
-		target_text(&x->t, a));
+	return arena_printf(a, "scatterproof finding %.*s (%s), %s, found on %s;\nthis script is for %s", STORE_ID_DIGITS, x->f.hex,
+		escaped_line(a, x->f.signature), found_program_text(x, a), escaped_line(a, x->f.env[x->obs->env].target), target_text(&x->t, a));
 }
 
 static bool finding_script(struct strbuf *sb, const struct found *x, struct arena *a, struct err *err)

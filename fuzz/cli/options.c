@@ -61,6 +61,10 @@ enum opt {
 	O_INTO,
 	O_BASELINE,
 	O_PROBE,
+	O_FINDINGS,
+	O_OBSERVATIONS,
+	O_CAUSES,
+	O_KEEP,
 	O_DIRECTORY,
 	NOPTS
 };
@@ -146,6 +150,10 @@ static const struct option_row opts[NOPTS] = {
 	[O_BASELINE] = {"--baseline", "FILE", "fuzz check",
 		"findings in it (`findings export --known` writes it) count as marked: they are said and make no exit code"},
 	[O_PROBE] = {"--probe", NULL, "targets", "start each version (seconds) and say whether it works"},
+	[O_FINDINGS] = {"--findings", "N", "bench", "of section store: the store has N findings (default 10000) ..."},
+	[O_OBSERVATIONS] = {"--observations", "N", "bench", "... that were seen N times (default 1000000) ..."},
+	[O_CAUSES] = {"--causes", "N", "bench", "... and have N causes (default 500)"},
+	[O_KEEP] = {"--keep", "FILE", "bench", "of section store: keep the store that was measured; FILE must not exist"},
 	[O_DIRECTORY] = {"--directory", "DIR", "", "of shards, which start in one of their own: where the user is"},
 	[O_INTO] = {"--into", "FILE", "merge", "the findings store that takes the others up; made if absent"},
 };
@@ -177,7 +185,8 @@ static const struct verb_info verbs[] = {
 		"a failure over stages, dtypes, options, sizes and versions: what must come out, what came, their ratio", 1},
 	{"repro", "ID [--program ID] --db FILE", "run a stored finding again: exit 1 if it still happens, 0 if not; --matrix: everywhere", 1},
 	{"report", "[ID...] --db FILE -o DIR [--all]",
-		"what to hand over: of each cause a page, a script, an issue's text; of all a page, JSON, JUnit, SARIF, a summary; runs nothing", MAX_FILES},
+		"what to hand over: of each cause a page, a script, an issue's text; of all a page, JSON, JUnit, SARIF, a summary; runs nothing",
+		MAX_FILES},
 	{"findings", "[--open --op NAME --since DATE | causes | show ID | sql 'select ...' | mark ID... STATE | export --known] --db FILE",
 		"query the findings store, say what became of one", 0},
 	{"merge", "A.db B.db ... --into FILE", "findings stores (of shards, of machines) into one; merging one twice changes nothing",
@@ -307,6 +316,10 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_DEFECT: o->defect = v; return true;
 	case O_INTO: o->into = v; return true;
 	case O_BASELINE: o->baseline = v; return true;
+	case O_FINDINGS: return int_parse(&o->findings, v, 1, 1000000, err);
+	case O_OBSERVATIONS: return int_parse(&o->observations, v, 1, 1000000000, err);
+	case O_CAUSES: return int_parse(&o->causes, v, 1, 1000000, err);
+	case O_KEEP: o->keep = v; return true;
 	case O_DIRECTORY: o->directory = v; return true;
 	case O_FAIL_ON: return fail_on_parse(&o->fail_on, v, err);
 	case NOPTS: break;

@@ -47,8 +47,10 @@ struct options {
 	int limit_ms;  /* --limit: per program on a target */
 	bool no_cheap; /* --no-cheap: every generated program is compiled */
 	bool no_confirm;
-	bool no_avoid;   /* --no-avoid: what known causes explain is compiled like everything else */
-	bool no_recheck; /* --no-recheck: what is known is not run again first */
+	bool no_avoid;                          /* --no-avoid: what known causes explain is compiled like everything else */
+	bool no_recheck;                        /* --no-recheck: what is known is not run again first */
+	int64_t findings, observations, causes; /* of bench store; 0: its default */
+	const char *keep;                       /* --keep of bench store: the file */
 	bool json, quiet, probe;
 	bool validate; /* of compile */
 	int expect;    /* --expect: an enum verdict, -1: none */

@@ -77,10 +77,9 @@ int step_script(struct triage_case *c, const char **how)
 	const struct prog p = claim_program(&claim, &c->x.p);
 	struct asking asking = {c, &claim};
 	const struct short_ask ask = {still_fails, &asking};
-	const char *headline = arena_printf(c->a, "%s on %s (scatterproof finding %.*s)", c->x.f.signature, target_text(&c->x.t, c->a),
-		STORE_ID_DIGITS, c->x.f.hex);
-	if (target_python(&python, &c->x.t, c->o->python, &err)
-		&& short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, c->a, &err))
+	const char *headline = arena_printf(
+		c->a, "%s on %s (scatterproof finding %.*s)", c->x.f.signature, target_text(&c->x.t, c->a), STORE_ID_DIGITS, c->x.f.hex);
+	if (target_python(&python, &c->x.t, c->o->python, &err) && short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, c->a, &err))
 		rc = keep(c, &sb, how);
 	else
 		*how = arena_printf(c->a, "no script of a few lines: %s", err.msg);

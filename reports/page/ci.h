@@ -14,6 +14,6 @@ void sarif_write(struct strbuf *sb, const struct page_store *all, struct arena *
 /* Open causes: a table, then of each its program. What does not fit is counted. */
 void summary_write(struct strbuf *sb, const struct page_store *all);
 /* "known", "fixed-in": the decision that most of its findings have; "open". */
-const char *cause_state(const struct store_cause *c);
+const char *cause_decision(const struct store_cause *c);
 
 #endif

@@ -61,11 +61,12 @@ static void put_extent(struct strbuf *sb, const struct cause_page *p, struct are
 /* Which facts of two layouts differ: "strides", "sizes and strides". */
 static const char *differing(const struct cause_page *p, struct arena *a)
 {
-	static const char *const key[] = {"dtype", "size", "stride", "offset"}, *const word[] = {"the dtype", "the size", "the strides",
-																			  "the storage offset"};
+	static const char *const key[] = {"dtype", "size", "stride", "offset"},
+							 *const word[] = {"the dtype", "the size", "the strides", "the storage offset"};
 	const char *text = "";
 	for (int i = 0; i < ARRAY_LEN(key); i++) {
-		const char *want = json_doc_text(p->facts, a, "$.tensor.expected.%s", key[i]), *got = json_doc_text(p->facts, a, "$.tensor.got.%s", key[i]);
+		const char *want = json_doc_text(p->facts, a, "$.tensor.expected.%s", key[i]),
+				   *got = json_doc_text(p->facts, a, "$.tensor.got.%s", key[i]);
 		if (want[0] && got[0] && !str_eq(want, got))
 			text = arena_printf(a, "%s%s%s", text, text[0] ? " and " : "", word[i]);
 	}
@@ -80,7 +81,8 @@ static const char *fault_words(const struct cause_page *p, struct arena *a)
 	case FINDING_VALUE:
 	case FINDING_GRADIENT: return arena_printf(a, "%s is wrong. Nothing is raised", subject);
 	case FINDING_MUTATION: return arena_printf(a, "%s holds something else than in eager mode. Nothing is raised", subject);
-	case FINDING_ALIAS: return arena_printf(a, "%s shares memory with another tensor where it does not in eager mode, or the reverse", subject);
+	case FINDING_ALIAS:
+		return arena_printf(a, "%s shares memory with another tensor where it does not in eager mode, or the reverse", subject);
 	case FINDING_META: return arena_printf(a, "%s of %s differ from eager mode", differs[0] ? differs : "dtype, size or strides", subject);
 	case FINDING_NONENESS: return arena_printf(a, "%s is None where eager mode has one, or the reverse", subject);
 	case FINDING_RAISE: return "the program below raises, and eager mode runs it (or the reverse)";
@@ -267,8 +269,8 @@ static void put_upstream(struct strbuf *sb, const struct cause_page *p, struct a
 		if (!n++ && !p->c->issue[0])
 			sb_puts(sb, "### Similar issues\n\n");
 		if (str_eq(u->issue, "-"))
-			sb_printf(sb, "* A search for `%s`, which has the same operators, found no issue (that proves nothing)",
-				escaped_line(a, u->program));
+			sb_printf(
+				sb, "* A search for `%s`, which has the same operators, found no issue (that proves nothing)", escaped_line(a, u->program));
 		else
 			sb_printf(sb, "* <%s>: like `%s`, which has %s", escaped_line(a, u->issue), escaped_line(a, u->program),
 				u->same ? "the same operators" : "most of its operators in common");
@@ -292,8 +294,9 @@ static void put_versions(struct strbuf *sb, const struct cause_page *p)
 
 static void put_left(struct strbuf *sb, const struct cause_page *p)
 {
-	sb_puts(sb, "### What a person adds\n\n<!-- Read the script and run it. Look at the similar issues. Say what you know beyond this, "
-				"then send it yourself. -->\n\n\n");
+	sb_puts(sb,
+		"### What a person adds\n\n<!-- Read the script and run it. Look at the similar issues. Say what you know beyond this, "
+		"then send it yourself. -->\n\n\n");
 	sb_printf(sb, "---\nFound by %s, a differential fuzzer; finding %s, seen %lld time%s in %lld finding%s.\n", SCATTERPROOF, p->c->id,
 		(long long)p->c->nobs, p->c->nobs == 1 ? "" : "s", (long long)p->c->nfindings, p->c->nfindings == 1 ? "" : "s");
 }

@@ -17,7 +17,8 @@ static const char *suspect(const struct cause_page *p, struct arena *a)
 
 static bool wants_backward(const struct cause_page *p, struct arena *a)
 {
-	return str_eq(json_doc_text(p->facts, a, "$.predicted.backward"), "1") || strstr(json_doc_text(p->facts, a, "$.suspect.graph"), "backward")
+	return str_eq(json_doc_text(p->facts, a, "$.predicted.backward"), "1")
+		|| strstr(json_doc_text(p->facts, a, "$.suspect.graph"), "backward")
 		|| str_starts(json_doc_text(p->facts, a, "$.suspect.graph"), "bw");
 }
 
@@ -88,7 +89,8 @@ static void put_predicted(struct strbuf *sb, const struct cause_page *p, struct 
 {
 	if (!json_doc_has(p->facts, "$.predicted.op"))
 		return;
-	sb_puts(sb, "The layout of its result is predicted wrong, and whoever reads the result goes by that:\n\n| | layout |\n|---|---|\n| predicted (fake tensor) | ");
+	sb_puts(sb,
+		"The layout of its result is predicted wrong, and whoever reads the result goes by that:\n\n| | layout |\n|---|---|\n| predicted (fake tensor) | ");
 	markup_code(sb, layout(p->facts, "fake", a), MARKUP_LINE);
 	sb_puts(sb, " |\n| real | ");
 	markup_code(sb, layout(p->facts, "real", a), MARKUP_LINE);
@@ -131,7 +133,8 @@ static void put_cures(struct strbuf *sb, const struct cause_page *p, struct aren
 
 void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
-	const char *op = suspect(p, a), *why = json_doc_text(p->facts, a, "$.suspect.why"), *first = json_doc_text(p->facts, a, "$.first_wrong");
+	const char *op = suspect(p, a), *why = json_doc_text(p->facts, a, "$.suspect.why"),
+			   *first = json_doc_text(p->facts, a, "$.first_wrong");
 	struct strbuf place;
 	sb_init(&place);
 	if (op[0]) {

@@ -75,8 +75,8 @@ static void put_from(struct strbuf *sb, struct json_doc *d, struct arena *a)
 
 static const char *layout(struct json_doc *d, const char *path, struct arena *a)
 {
-	return arena_printf(a, "%s, size %s, strides %s, offset %s", json_doc_text(d, a, "%s.dtype", path), json_doc_text(d, a, "%s.size", path),
-		json_doc_text(d, a, "%s.stride", path), json_doc_text(d, a, "%s.offset", path));
+	return arena_printf(a, "%s, size %s, strides %s, offset %s", json_doc_text(d, a, "%s.dtype", path),
+		json_doc_text(d, a, "%s.size", path), json_doc_text(d, a, "%s.stride", path), json_doc_text(d, a, "%s.offset", path));
 }
 
 static void put_layouts(struct strbuf *sb, struct json_doc *d, struct arena *a)

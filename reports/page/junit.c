@@ -2,7 +2,7 @@
 #include "reports/page/ci.h"
 #include "reports/page/markup.h"
 
-const char *cause_state(const struct store_cause *c)
+const char *cause_decision(const struct store_cause *c)
 {
 	static const char *const decided[] = {"known", "fixed-in", "dismissed", "duplicate"};
 	for (int i = 0; !c->open && i < ARRAY_LEN(decided); i++)
@@ -52,7 +52,7 @@ static void put_case(struct strbuf *sb, const struct store_cause *c, const char 
 		sb_puts(sb, "</failure>\n");
 	} else {
 		sb_puts(sb, "      <skipped message=\"");
-		sb_puts(sb, cause_state(c));
+		sb_puts(sb, cause_decision(c));
 		sb_puts(sb, c->issue[0] ? ": " : "");
 		markup_xml(sb, c->issue, MARKUP_LINE);
 		sb_puts(sb, "\"/>\n");

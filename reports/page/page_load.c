@@ -62,8 +62,7 @@ static bool take_tried(void *ctx, int ncols, const char *const *names, const str
 	if (!v)
 		return true;
 	ROOM(r, struct page_tried, r->out->tried, r->out->ntried);
-	r->out->tried[r->out->ntried++] =
-		(struct page_tried){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i};
+	r->out->tried[r->out->ntried++] = (struct page_tried){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i};
 	return true;
 }
 
@@ -74,8 +73,7 @@ static bool take_run(void *ctx, int ncols, const char *const *names, const struc
 	if (!v)
 		return true;
 	ROOM(r, struct page_run, r->out->run, r->out->nruns);
-	r->out->run[r->out->nruns++] =
-		(struct page_run){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i, 0};
+	r->out->run[r->out->nruns++] = (struct page_run){text_at(&v[0], r->a), text_at(&v[1], r->a), text_at(&v[2], r->a), v[3].i, v[4].i, 0};
 	return true;
 }
 
@@ -88,17 +86,13 @@ static const char findings_sql[] =
 	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end from artifact t "
 	"where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";
-static const char versions_sql[] =
-	"select distinct id, version from v_by_version where nfail > 0 and version <> '' order by id, version";
+static const char versions_sql[] = "select distinct id, version from v_by_version where nfail > 0 and version <> '' order by id, version";
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
 static const char tried_sql[] = "select op, dtype, target, sum(programs), sum(diverging) from v_tried group by 1, 2, 3 order by 1, 2, 3";
 
-static int by_id(const void *key, const void *row)
-{
-	return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS);
-}
+static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
 
 static const struct page_finding *finding_of(const struct page_store *all, const char *id)
 {
@@ -215,10 +209,8 @@ static struct page_words versions_of(const struct page_store *all, const struct 
 static struct page_row row_of(const struct page_store *all, const struct store_cause *c, struct arena *a)
 {
 	const struct page_finding *f = finding_of(all, c->full_id);
-	return (struct page_row){.ops = words_of(c->ops, a),
-		.dtypes = dtypes_of(c->program, a),
-		.versions = versions_of(all, c, a),
-		.pattern = f ? f->pattern : ""};
+	return (struct page_row){
+		.ops = words_of(c->ops, a), .dtypes = dtypes_of(c->program, a), .versions = versions_of(all, c, a), .pattern = f ? f->pattern : ""};
 }
 
 enum store_status page_store_load(struct page_store *out, struct store *s, const char *db, struct arena *a)
@@ -227,8 +219,8 @@ enum store_status page_store_load(struct page_store *out, struct store *s, const
 		const char *sql;
 		store_row_fn *take;
 		bool may_fail; /* a view that not every schema has */
-	} list[] = {
-		{findings_sql, take_finding, false}, {versions_sql, take_version, false}, {runs_sql, take_run, false}, {tried_sql, take_tried, true}};
+	} list[] = {{findings_sql, take_finding, false}, {versions_sql, take_version, false}, {runs_sql, take_run, false},
+		{tried_sql, take_tried, true}};
 	*out = (struct page_store){.db = db};
 	enum store_status status = store_causes(&out->causes, s, a);
 	for (int i = 0; i < ARRAY_LEN(list) && status == STORE_OK; i++) {

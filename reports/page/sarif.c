@@ -77,15 +77,14 @@ static void put_suppression(struct json *j, const struct store_cause *c, struct 
 	json_array(j, "suppressions");
 	json_object(j, NULL);
 	json_string(j, "kind", "external");
-	json_string(j, "justification", arena_printf(a, "%s%s%s", cause_state(c), c->issue[0] ? ": " : "", c->issue));
+	json_string(j, "justification", arena_printf(a, "%s%s%s", cause_decision(c), c->issue[0] ? ": " : "", c->issue));
 	json_end(j);
 	json_end(j);
 }
 
 static void put_result(struct json *j, const struct page_store *all, int i, struct arena *a)
 {
-	static const char *const level[NSEVERITIES] = {
-		[SEVERITY_TRIVIAL] = "note", [SEVERITY_NORMAL] = "warning", [SEVERITY_HIGH] = "error"};
+	static const char *const level[NSEVERITIES] = {[SEVERITY_TRIVIAL] = "note", [SEVERITY_NORMAL] = "warning", [SEVERITY_HIGH] = "error"};
 	const struct store_cause *c = &all->causes.cause[i];
 	json_object(j, NULL);
 	json_string(j, "ruleId", rule_id(c, a));

@@ -20,7 +20,7 @@ const char *cause_stage(const struct store_cause *c, struct arena *a)
 	return colon ? arena_printf(a, "%.*s%s", (int)family, c->target, colon) : c->target;
 }
 
-const char *cause_state(const struct store_cause *c)
+const char *representative_state(const struct store_cause *c)
 {
 	for (int i = 0; i < c->nids; i++)
 		if (str_eq(c->ids[i], c->id))
@@ -79,7 +79,7 @@ static struct cells cells_of(const struct store_cause *c, bool short_stage, stru
 	if (short_stage && stage[family_length(stage)])
 		stage += family_length(stage) + 1;
 	return (struct cells){{arena_printf(a, "%d", c->number), finding_severity_name[c->severity], escaped_line(a, c->title),
-		escaped_line(a, stage), short_versions(c, a), arena_printf(a, "%" PRId64, c->nobs), escaped_line(a, cause_state(c))}};
+		escaped_line(a, stage), short_versions(c, a), arena_printf(a, "%" PRId64, c->nobs), escaped_line(a, representative_state(c))}};
 }
 
 static void count_causes(struct strbuf *sb, const struct store_causes *all, bool closed, const struct look *look)
@@ -168,7 +168,7 @@ void cause_json(struct strbuf *sb, const struct store_cause *c)
 	json_bool(&j, "open", c->open);
 	json_bool(&j, "triaged", c->triaged);
 	json_bool(&j, "minimised", c->minimised);
-	json_string(&j, "state", cause_state(c));
+	json_string(&j, "state", representative_state(c));
 	json_string(&j, "blame", c->blame);
 	json_string(&j, "unconfirmed", c->unconfirmed);
 	json_string(&j, "signature", c->signature);
@@ -242,7 +242,7 @@ static void put_head(struct page *p)
 	sb_puts(p->sb, finding_severity_name[c->severity]);
 	style_end(p->sb, p->look, style_of(c->severity));
 	sb_puts(p->sb, ", ");
-	text_cell(p->sb, cause_state(c), strlen(cause_state(c)));
+	text_cell(p->sb, representative_state(c), strlen(representative_state(c)));
 	if (!c->open)
 		sb_puts(p->sb, " (none of its findings is open)");
 	sb_putc(p->sb, '\n');

@@ -17,6 +17,6 @@ void cause_json(struct strbuf *sb, const struct store_cause *c);
 void cause_sentences(struct strbuf *sb, const char *text, int indent, const struct look *look);
 /* Where the representative was found, without version: "torch:inductor@cpu". In a. */
 const char *cause_stage(const struct store_cause *c, struct arena *a);
-const char *cause_state(const struct store_cause *c); /* of the representative */
+const char *representative_state(const struct store_cause *c); /* of the representative */
 
 #endif

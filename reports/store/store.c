@@ -143,13 +143,16 @@ static const char *const query_sql[NQUERIES] = {
 					   " FROM observation o WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
 	[Q_TRIM] = "DELETE FROM observation WHERE id IN (SELECT id FROM (SELECT o.id, " OBS_NTH " AS nth " OBS_OF_FINDING
 			   " WHERE o.finding = ?1) WHERE nth > ?2) RETURNING program",
+	/* Most findings have no row too many: which do is asked of an index alone. */
 	[Q_TRIM_ALL_REPEATS] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_REPEAT " AS nth"
-						   " FROM observation o) WHERE nth > 1)",
-	[Q_TRIM_ALL] =
-		"DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_NTH " AS nth " OBS_OF_FINDING ") WHERE nth > ?)",
+						   " FROM (SELECT finding, program, environment FROM observation GROUP BY 1, 2, 3 HAVING count(*) > 1) m"
+						   " CROSS JOIN observation o USING (finding, program, environment)) WHERE nth > 1)",
+	[Q_TRIM_ALL] = "DELETE FROM observation WHERE rowid IN (SELECT rowid FROM (SELECT o.rowid, " OBS_NTH " AS nth"
+				   " FROM (SELECT finding FROM observation GROUP BY finding HAVING count(*) > ?1) m"
+				   " CROSS JOIN observation o USING (finding) JOIN finding f ON f.id = o.finding) WHERE nth > ?1)",
 	[Q_DROP_OPS] = "DELETE FROM program_op WHERE program = ?1 AND " PROGRAM_UNUSED("?1"),
 	[Q_DROP_PROGRAM] = "DELETE FROM program WHERE id = ?1 AND " PROGRAM_UNUSED("?1"),
-	[Q_DROP_ALL_OPS] = "DELETE FROM program_op AS p WHERE " PROGRAM_UNUSED("p.program"),
+	[Q_DROP_ALL_OPS] = "DELETE FROM program_op WHERE program IN (SELECT id FROM program p WHERE " PROGRAM_UNUSED("p.id") ")",
 	[Q_DROP_ALL_PROGRAMS] = "DELETE FROM program AS p WHERE " PROGRAM_UNUSED("p.id"),
 	[Q_CURRENT] = "SELECT severity, signature FROM finding_summary WHERE finding = ?",
 	[Q_BY_SIGNATURE] = "SELECT s.finding, s.state FROM finding_summary s JOIN finding f ON f.id = s.finding"

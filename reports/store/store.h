@@ -37,6 +37,7 @@ enum {
 	STORE_MIN_PREFIX = 6,      /* hex digits that a person must type */
 	STORE_MAX_BLOB = 64 << 20, /* bytes of one text or artifact */
 	STORE_QUERY_MIB = 512,     /* memory of one SQL query */
+	STORE_MERGE_MIB = 256,     /* pages of the store that is merged into, kept in memory meanwhile */
 	STORE_BUSY_MS = 10000      /* how long a writer or reader waits for another one's lock */
 };
 
