@@ -40,6 +40,8 @@ enum target_probe_kind {
 	PROBE_FALLBACK, /* the plain stage's kernel runs an operator */
 	PROBE_FIRST,    /* of a knob's subsystem only so many applications */
 	PROBE_EXCUSE,   /* artifact "excuse": "assert_close: equal|MESSAGE", "same: equal|differs": what the family's own comparisons say */
+	PROBE_VALUES,   /* artifact "values": which node of the graphs that the stage compiles is the first whose value is wrong; a line is
+	                 * fw|bw NODE OPERATOR VALUE ALONE LAYOUT PREDICTED REAL MADE INPUTS (suspect.h) */
 	NPROBES
 }; /* those that change something say in artifact "probe" in how many places: a line "clone bw aten.neg.default: 1 place" each */
 struct target_probe {

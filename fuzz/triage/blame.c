@@ -168,7 +168,7 @@ static int graph_ops(struct graph_op *out, const struct blaming *b, const char *
 
 static void keep_artifacts(struct blaming *b, const struct result *r)
 {
-	for (int i = 0; i < r->nartifact && b->out->nartifacts < MAX_BLAME_ARTIFACTS; i++)
+	for (int i = 0; i < r->nartifact && b->out->nartifacts < MAX_BLAME_ARTIFACTS - 1; i++) /* the last is the suspect's */
 		b->out->artifact[b->out->nartifacts++] =
 			(struct result_artifact){arena_strdup(b->a, r->artifact[i].name), arena_strdup(b->a, r->artifact[i].text)};
 }
@@ -387,26 +387,76 @@ static void find_write_back(struct blaming *b)
 	arena_free(&edited);
 }
 
+/* ---- the suspect --------------------------------------------------------------------------------------------------------------------- */
+
+static const char *artifact_of(const struct blame *x, const char *name)
+{
+	for (int i = 0; i < x->nartifacts; i++)
+		if (str_eq(x->artifact[i].name, name))
+			return x->artifact[i].text;
+	return "";
+}
+
+/* One more run, where cures do not name one operator. */
+static void find_suspect(struct blaming *b)
+{
+	struct ran ran;
+	struct target with;
+	struct blame *x = b->out;
+	const struct cures cures = {x->cure, x->ncures, b->predicted};
+	if (suspect_of_cures(&x->suspect, &cures, artifact_of(x, "operators"), b->f.role == TR_GRADIENT, b->a) || b->stopped)
+		return;
+	if (suspect_of_step(&x->suspect, x->step, b->a) || !target_probing(&with, &b->t, &(struct target_probe){.kind = PROBE_VALUES}, NULL))
+		return;
+	ask(b, &ran, b->p, &with, "which value of its graphs is the first that is wrong");
+	const char *values = ran.asked && !ran.broken ? result_text(&ran.result, "values") : "";
+	if (!values[0])
+		return;
+	suspect_of_values(&x->suspect, values, &b->f, &cures, b->a);
+	if (x->nartifacts < MAX_BLAME_ARTIFACTS)
+		x->artifact[x->nartifacts++] = (struct result_artifact){"values", arena_strdup(b->a, values)};
+}
+
 /* ---- in words ------------------------------------------------------------------------------------------------------------------------ */
+
+/* "; cured by A, B, C, or by any one of 4 more changes". */
+static void put_cures(struct strbuf *sb, const struct cure *c, int n)
+{
+	enum { SHOWN = 3 };
+	const int shown = MIN(n, SHOWN), more = n - shown;
+	for (int i = 0; i < shown; i++)
+		sb_printf(sb, "%s%s", i == 0 ? "; cured by " : i == n - 1 ? " or " : ", ", c[i].what);
+	if (more)
+		sb_printf(sb, ", or by %s%d more change%s", more == 1 ? "" : "any one of ", more, more == 1 ? "" : "s");
+}
+
+static void put_suspect(struct strbuf *sb, const struct suspect *s)
+{
+	if (!s->op[0])
+		return;
+	sb_printf(sb, "suspect: %s", s->op);
+	if (s->node[0])
+		sb_printf(sb, " (%s)", s->node);
+	if (s->graph[0])
+		sb_printf(sb, " in the %s graph", s->graph);
+	sb_printf(sb, ": %s; ", s->why);
+}
 
 static const char *in_words(const struct blaming *b)
 {
-	enum { SHOWN = 3 };
 	struct strbuf sb;
 	const struct blame *x = b->out;
-	int shown = MIN(x->ncures, SHOWN);
 	sb_init(&sb);
-	sb_printf(&sb, "%swrong from: %s", b->stopped ? "unfinished, so far: " : "", x->stage);
+	sb_puts(&sb, b->stopped ? "unfinished, so far: " : "");
+	put_suspect(&sb, &x->suspect);
+	sb_printf(&sb, "wrong from: %s", x->stage);
 	if (x->right[0])
 		sb_printf(&sb, " (%s is right)", x->right);
 	if (b->otherwise[0])
 		sb_printf(&sb, " (fails in another way: %s)", b->otherwise);
 	if (x->invariant[0])
 		sb_printf(&sb, "; %s", x->invariant);
-	for (int i = 0; i < shown; i++)
-		sb_printf(&sb, "%s%s", i == 0 ? "; cured by " : i == x->ncures - 1 ? " or " : ", ", x->cure[i].what);
-	if (x->ncures > shown)
-		sb_printf(&sb, " or %d other way%s", x->ncures - shown, x->ncures - shown == 1 ? "" : "s");
+	put_cures(&sb, x->cure, x->ncures);
 	if (!x->ncures && !b->stopped && target_stage(&b->t)->compiles)
 		sb_puts(&sb, "; nothing that was tried cures it");
 	if (x->culprit[0])
@@ -434,6 +484,7 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 		.write_back = "",
 		.first_wrong = "",
 		.predicted = "",
+		.suspect = {.op = "", .node = "", .graph = "", .why = ""},
 		.sentence = ""};
 	arena_init(&b.once);
 	climb(&b, t, f);
@@ -445,6 +496,8 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 		copy_values(&b);
 	if (compiles || has_knobs(&b.t))
 		switch_off(&b);
+	if (compiles)
+		find_suspect(&b);
 	find_first_wrong(&b);
 	find_write_back(&b);
 	out->predicted = b.predicted;

@@ -5,10 +5,10 @@
 #ifndef SCATTERPROOF_BLAME_H
 #define SCATTERPROOF_BLAME_H
 
-#include "fuzz/triage/failure.h"
 #include "fuzz/triage/runner.h"
+#include "fuzz/triage/suspect.h"
 
-enum { MAX_CURES = 16, MAX_BLAME_ARTIFACTS = 8, MAX_RUNGS = 16 };
+enum { MAX_CURES = 16, MAX_BLAME_ARTIFACTS = 9, MAX_RUNGS = 16 };
 
 struct blame {
 	const char *stage; /* the first stage that goes wrong, "inductor" */
@@ -20,10 +20,8 @@ struct blame {
 	} rung[MAX_RUNGS];
 	int ntried; /* values copied, operators cloned or compiled by nobody, passes and options switched off: whatever could be a cure */
 	int ncures; /* the most telling first: a value, an operator, a pass or option */
-	struct cure {
-		struct target_option option; /* of the target; its name is "" if the cure is none that can be tried on another program */
-		const char *what;            /* "cloning aten.slice_scatter.default in the backward graph" */
-	} cure[MAX_CURES];
+	struct cure cure[MAX_CURES];
+	struct suspect suspect; /* the operator of the stage's own graph that goes wrong, as far as anything tells */
 	const char *culprit;    /* of a pass that is applied step by step, the step with which it goes wrong; "" if unknown */
 	const char *step;       /* what that step, or the one that broke an invariant, is called: "cse"; "" if unknown */
 	const char *invariant;  /* that is broken, by which step, at which operator: "invariant I2 after cse: mul"; "" if none is */

@@ -71,46 +71,28 @@ static void put_layouts(struct strbuf *sb, const struct prog *p)
 
 /* ---- cures --------------------------------------------------------------------------------------------------------------------------- */
 
-/* The operator of a graph that a cure names: what follows "fw:", "bw:" in its value, or the value itself. NULL: it names none. */
-static const char *named_operator(const struct cure *c)
+/* What the minimiser puts in place of any other operator (shrink.h): as the first wrong value they say nothing about the bug. */
+static bool is_plain(const char *op)
 {
-	const char *value = c->option.value;
-	const char *aten = strstr(value, "aten."), *prims = strstr(value, "prims.");
-	return !c->option.name[0] ? NULL : aten ? aten : prims;
+	static const char *const plain[] = {"aten.neg", "aten.add", "aten.sum", "aten.clone", "aten.mul"};
+	for (int i = 0; i < ARRAY_LEN(plain); i++)
+		if (str_eq(plain[i], op))
+			return true;
+	return false;
 }
 
-/* "aten.any" of "aten.any.dim": overloads of one operator share what compiles them. */
-static const char *without_overload(const char *op, struct arena *a)
+/* Named by what was seen of the compiler's own graph, where cures are many. NULL: by nothing, or by a guess. */
+static const char *suspected_operator(const struct blame *b, struct arena *a)
 {
-	size_t n = strcspn(op, ".");
-	n += op[n] ? 1 + strcspn(op + n + 1, ".") : 0;
-	return arena_printf(a, "%.*s", (int)n, op);
-}
-
-/* The operator that cures name: the one whose layout is predicted wrong, if a cure names it, or the one that all of them name. NULL: none,
- * or several. */
-static const char *one_operator(const struct blame *b, struct arena *a)
-{
-	const char *one = NULL;
-	for (int i = 0; i < b->ncures && b->predicted[0]; i++) {
-		const char *op = named_operator(&b->cure[i]);
-		if (op && str_eq(op, b->predicted))
-			return without_overload(op, a);
-	}
-	for (int i = 0; i < b->ncures; i++) {
-		const char *op = named_operator(&b->cure[i]);
-		op = op ? without_overload(op, a) : NULL;
-		if (op && one && !str_eq(one, op))
-			return NULL;
-		one = op ? op : one;
-	}
-	return one;
+	const bool seen = b->suspect.rule == SUSPECT_VALUE || b->suspect.rule == SUSPECT_LAYOUT;
+	const char *op = seen ? without_overload(b->suspect.op, a) : NULL;
+	return op && !is_plain(op) ? op : NULL;
 }
 
 const char *cause_cure(const struct blame *b, struct arena *a)
 {
 	for (int i = 0; i < b->ncures; i++)
-		if (named_operator(&b->cure[i]))
+		if (cure_operator(&b->cure[i]))
 			return arena_printf(a, "%s=%s", b->cure[i].option.name, b->cure[i].option.value);
 	return "";
 }
@@ -158,7 +140,7 @@ const char *cause_head(const struct failure *f, const struct blame *b, const str
 
 const char *cause_of(const struct prog *least, const struct failure *f, const struct blame *b, const struct target *t, struct arena *a)
 {
-	const char *head = cause_head(f, b, t, a), *op = one_operator(b, a);
+	const char *head = cause_head(f, b, t, a), *op = cures_operator(&(struct cures){b->cure, b->ncures, b->predicted}, a);
 	struct strbuf sb;
 	if (b->invariant[0])
 		return arena_printf(a, "%s:%s: %s", target_family(t), b->stage, b->invariant);
@@ -169,9 +151,11 @@ const char *cause_of(const struct prog *least, const struct failure *f, const st
 		return arena_printf(a, "%s:%s: layout predicted wrong; %s", target_family(t), b->stage, op);
 	if (op)
 		return arena_printf(a, "%s; %s", head, op);
+	op = suspected_operator(b, a);
 	sb_init(&sb);
-	sb_printf(&sb, "%s; ", head);
-	put_operators(&sb, least, a);
+	sb_printf(&sb, "%s; %s", head, op ? op : "");
+	if (!op)
+		put_operators(&sb, least, a);
 	put_dtypes(&sb, least);
 	put_layouts(&sb, least);
 	const char *s = arena_strdup(a, sb.s);

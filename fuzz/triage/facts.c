@@ -326,6 +326,19 @@ static void put_cures(struct json *j, const struct blame *b)
 	put_known(j, "culprit", b->culprit);
 }
 
+static void put_suspect(struct json *j, const struct suspect *s, struct arena *a)
+{
+	if (!s->op[0])
+		return;
+	json_object(j, "suspect");
+	json_string(j, "op", s->op);
+	put_known(j, "node", s->node);
+	if (s->graph[0])
+		json_string(j, "graph", arena_printf(a, "%s graph", s->graph));
+	json_string(j, "why", s->why);
+	json_end(j);
+}
+
 static void put_predicted(struct json *j, const struct blame *b)
 {
 	const struct result_meta_mismatch *m = &b->prediction;
@@ -403,6 +416,7 @@ const char *facts_json(const struct facts *f, struct arena *a)
 	put_known(&j, "pattern", o->pattern);
 	put_wrong(&j, f, a);
 	put_ladder(&j, f);
+	put_suspect(&j, &f->blame->suspect, a);
 	put_cures(&j, f->blame);
 	put_predicted(&j, f->blame);
 	put_known(&j, "first_wrong", f->blame->first_wrong);

@@ -26,6 +26,8 @@
  *     checked     elements of that tensor
  *     ratio       "0.53": what the tensor adds up to, by what it must
  *     ladder      [{"stage", "verdict"}] of each stage that was asked, from the plain one to the first that goes wrong, and of the target's
+ *     suspect     {"op", "node", "graph", "why"}: the operator of the compiler's own graph that goes wrong (suspect.h): "graph" is "forward
+ *                 graph" or "backward graph", each is left out where it is not known
  *     cures       [{"option", "what"}]; option: of the target, left out of what no option does
  *     tried       how many things were copied, cloned or switched off, to see whether that cures it
  *     culprit     of a pass that is applied step by step, the step with which it goes wrong: "application 2 of passes: noop"

@@ -206,6 +206,8 @@ torch() { # the founding bug, through triage
 	fact values.got '[0, 0]'
 	fact predicted '{"op": "aten.slice_scatter.default", "backward": true, "fake": {"dtype": "f32", "size": [2], "stride": [0], "offset": 0}, "real": {"dtype": "f32", "size": [2], "stride": [1], "offset": 0}}'
 	fact ladder '[{"stage": "eager", "verdict": "pass"}, {"stage": "aot_eager", "verdict": "pass"}, {"stage": "aot_eager_decomp_partition", "verdict": "pass"}, {"stage": "inductor", "verdict": "mismatch"}]'
+	fact suspect.op '"aten.slice_scatter.default"'
+	fact suspect.graph '"backward graph"'
 	fact cures.0 '{"option": "probe.clone=bw:aten.slice_scatter.default", "what": "cloning aten.slice_scatter.default in the backward graph"}'
 	fact reach '"python"'
 	fact inputs.0.requires_grad true

@@ -91,6 +91,76 @@ cures() { # what cures, and what does not
 	expect "is said" "clone bw aten.slice_scatter.default: 1 place" "$(cat "$tmp/a/1-probe.txt")"
 }
 
+values() { # which node of the graphs is the first whose value is wrong
+	line() { # line WHAT PATTERN
+		has "$1" "$tmp/a/1-values.txt" "$2"
+	}
+	sees "values" "$bug" inductor+probe.values=1
+	expect "one artifact" "1-values.txt" "$(ls "$tmp/a")"
+	line "forward" '^fw: right$'
+	line "what the graph returns" '^fw sum_1 aten.sum.dim_IntList equal - same [^ ]* f32\[4,33\]\[33,1\] f32\[4,33\]\[33,1\] slice_scatter$'
+	if [ $bug = 1 ]; then
+		line "backward" '^bw: wrong, also with every value as an output$'
+		line "what it reads is right" '^bw expand aten.expand.default equal - same '
+		line "the first wrong value" '^bw slice_scatter_1 aten.slice_scatter.default differs - overlap [^ ]*\[33,0,1\] [^ ]*\[429,33,1\] [^ ]* expand,full'
+		check inductor+probe.values=1 --script "$tmp/s.py"
+		expect "a probe that changes nothing is left out of a script" 1 $?
+	else
+		line "backward" '^bw: right$'
+		line "the same value" '^bw slice_scatter_1 aten.slice_scatter.default equal - same '
+	fi
+	check aot_eager+probe.values=1
+	expect "a stage whose kernels are ATen's" 2 $?
+	has "is said" "$tmp/err" "stage aot_eager has no probe 'probe.values'"
+	seed=$src/corpus/regressions/flip_of_scalar.prog
+	check inductor+probe.values=1
+	expect "a program that raises" "$bug" $?
+	if [ $bug = 1 ]; then
+		line "the first node up to which the graph does not compile" '^fw rev prims.rev.default raises - same '
+	fi
+	seed=$src/corpus/regressions/nan_times_zero.prog
+	check inductor+probe.values=1
+	expect "a pass over the joint graph" "$bug" $?
+	line "the node is still there" "^fw mul aten.mul.Scalar $([ $bug = 1 ] && echo differs || echo equal) - same "
+	seed=$src/corpus/regressions/cumsum_before_write.prog
+	check inductor+probe.values=1
+	expect "a written input" "$bug" $?
+	line "what is computed" "^fw cumsum aten.cumsum.default $([ $bug = 1 ] && echo differs || echo equal) - same "
+	line "what is written" "^fw copy_ aten.copy_.default equal - same .* add$"
+}
+
+suspect() { # whom blame names where cures are many, and how often it is right
+	cat >"$tmp/p.prog" <<-'END'
+		# scatterproof 1
+		x = input([8], seed=1, requires_grad=True)
+		a = as_strided(x, size=[2, 2], stride=[2, 1])
+		r = repeat(a, repeats=[2, 1, 2])
+		g = input([2, 2, 4], seed=3)
+		return (r,)
+		backward (r: g,)
+	END
+	"$bin" blame "$tmp/p.prog" --target torch-$version:inductor@cpu --quiet >"$tmp/out" 2>"$tmp/err"
+	if [ $bug = 0 ]; then
+		expect "it does not fail" 4 $?
+		return
+	fi
+	expect "blame" 0 $?
+	has "the operator of the backward graph" "$tmp/out" '^suspect: aten.as_strided_scatter.default \(as_strided_scatter\) in the backward graph: its output is the first wrong value; wrong from: inductor '
+	has "what cures" "$tmp/out" '; cured by .*, or by (any one of )?[0-9]+ more changes?;'
+	printf 'p\taten.as_strided_scatter\tmade up\n' >"$tmp/one.tsv"
+	"$src/scripts/suspects" --table "$tmp/one.tsv" --binary "$bin" --no-bisector >"$tmp/out" 2>"$tmp/err"
+	expect "suspects" 0 $?
+	has "a hit" "$tmp/out" '^p	aten.as_strided_scatter	hit	aten.as_strided_scatter.default	its output is the first wrong value	miss	not asked$'
+	has "the rate" "$tmp/out" '^suspect: 1 of 1$'
+	printf 'p\taten.repeat\tmade up\n' >"$tmp/one.tsv"
+	"$src/scripts/suspects" --table "$tmp/one.tsv" --binary "$bin" --no-bisector >"$tmp/out" 2>"$tmp/err"
+	has "a miss" "$tmp/out" '^suspect: 0 of 1$'
+	printf 'p\trepeat\tmade up\n' >"$tmp/one.tsv"
+	"$src/scripts/suspects" --table "$tmp/one.tsv" --binary "$bin" >"$tmp/out" 2>"$tmp/err"
+	expect "a row that makes no sense" 2 $?
+	has "is said" "$tmp/err" 'one.tsv:1: not PROGRAM, OPERATORS'
+}
+
 steps() { # PyTorch's bisector
 	sees "without a pass" "$bug" inductor+probe.off=post_grad_passes,joint_graph_passes
 	has "is said" "$tmp/a/1-probe.txt" '^off post_grad_passes: [1-9][0-9]* places$'

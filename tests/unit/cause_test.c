@@ -37,6 +37,33 @@ static void test_operators(void)
 	EXPECT_STR(cause(FINDING_VALUE, ERROR_ZERO, "aten.neg.default", NULL, "aten.any.dim"), "torch:inductor: value, wrong; aten.neg");
 }
 
+/* The cause where cures name two operators and this one is suspected. */
+static const char *suspected(const char *op, enum suspect_rule rule, const char *dtype)
+{
+	static const struct cure two[] = {{{"probe.clone", "bw:aten.sum.default"}, ""}, {{"probe.clone", "bw:aten.full.default"}, ""}};
+	const struct target t = inductor();
+	const struct prog *p =
+		program(arena_printf(&arena, "# scatterproof 1\nx = input([3], dtype=%s, seed=1)\ny = cos(x)\nreturn (y,)\n", dtype));
+	const struct failure f = {.verdict = VD_MISMATCH, .kind = FINDING_GRADIENT, .sort = ERROR_ZERO};
+	struct blame b = {.stage = "inductor", .invariant = "", .predicted = "", .suspect = {.op = op, .rule = rule}};
+	for (int i = 0; i < ARRAY_LEN(two); i++)
+		b.cure[b.ncures++] = two[i];
+	return cause_of(p, &f, &b, &t, &arena);
+}
+
+/* What was seen of the compiler's graph tells a cause; what is guessed does not, nor an operator that any program may have been reduced to. */
+static void test_suspects(void)
+{
+	EXPECT_STR(
+		suspected("aten.as_strided_scatter.default", SUSPECT_VALUE, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
+	EXPECT_STR(
+		suspected("aten.as_strided_scatter.default", SUSPECT_LAYOUT, "f32"), "torch:inductor: gradient, wrong; aten.as_strided_scatter");
+	EXPECT_STR(suspected("aten.argmin.default", SUSPECT_VALUE, "f64"), "torch:inductor: gradient, wrong; aten.argmin; f64");
+	EXPECT_STR(suspected("aten.as_strided_scatter.default", SUSPECT_OUTPUT, "f32"), "torch:inductor: gradient, wrong; cos");
+	EXPECT_STR(suspected("aten.neg.default", SUSPECT_VALUE, "f32"), "torch:inductor: gradient, wrong; cos");
+	EXPECT_STR(suspected("", SUSPECT_NONE, "f32"), "torch:inductor: gradient, wrong; cos");
+}
+
 /* Sizes, the dtype and strides are not one bug. */
 static void test_layouts(void)
 {
@@ -62,6 +89,7 @@ int main(void)
 {
 	arena_init(&arena);
 	RUN(test_operators);
+	RUN(test_suspects);
 	RUN(test_layouts);
 	RUN(test_dtypes);
 	arena_free(&arena);

@@ -62,8 +62,9 @@ static void test_refused(void)
 		{"builtin:passes+dynamic=1+partition=1", "partition=1 and dynamic=1 do not go together"},
 		{"torch:inductor+probe.nothing=1",
 			"stage inductor has no probe 'probe.nothing'; it has: probe.keep, probe.clone, probe.fallback, "
-			"probe.off, probe.first, probe.excuse"},
-		{"torch:aot_eager+probe.off=lowerings", "stage aot_eager has no probe 'probe.off'; it has: probe.keep, probe.clone, probe.excuse"},
+			"probe.off, probe.first, probe.excuse, probe.values"},
+		{"torch:aot_eager+probe.values=1",
+			"stage aot_eager has no probe 'probe.values'; it has: probe.keep, probe.clone, probe.off, probe.first, probe.excuse"},
 		{"torch:eager+probe.keep=1", "stage eager has no probe 'probe.keep'; it has: none"},
 		{"torch:dynamo+backend=x+probe.keep=1", "stage dynamo has no probe 'probe.keep'"},
 		{"torch:inductor+probe.keep=2", "option probe.keep is 1, not '2'"},

@@ -111,9 +111,10 @@ static const struct probe_row {
 	{"probe.keep", "1", is_one, false, true},
 	{"probe.clone", "fw:OP, bw:OP, fw:%NODE or bw:%NODE", are_places, true, true},
 	{"probe.fallback", "OP (as in aten.neg.default)", are_operators, true, false},
-	{"probe.off", "SUBSYSTEM", are_words, true, false},
-	{"probe.first", "SUBSYSTEM:N", is_count, true, false},
+	{"probe.off", "SUBSYSTEM", are_words, true, true},
+	{"probe.first", "SUBSYSTEM:N", is_count, true, true},
 	{"probe.excuse", "1", is_one, false, true},
+	{"probe.values", "1", is_one, false, false},
 };
 
 static bool stage_probes(const struct target *t, const struct probe_row *p)
@@ -151,7 +152,7 @@ static bool probe_fits(const struct target *t, const struct target_option *o, co
 
 static bool probe_option(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
-	static const char *const name[NPROBES] = {"probe.keep", "probe.clone", "probe.fallback", "probe.first", "probe.excuse"};
+	static const char *const name[NPROBES] = {"probe.keep", "probe.clone", "probe.fallback", "probe.first", "probe.excuse", "probe.values"};
 	int n = 0;
 	*out = (struct target_option){.value = "1"};
 	snprintf(out->name, sizeof out->name, "%s", name[p->kind]);

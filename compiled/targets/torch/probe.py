@@ -6,6 +6,7 @@
     off=SUBSYSTEM          PyTorch's own bisector: no application of that subsystem
     first=SUBSYSTEM:N      the first N only
     excuse=1               would PyTorch's own comparisons say that the results are right?
+    values=1               a line per node of Inductor's graphs: is its value right? (values.py)
 
 clone, fallback and off take several, separated by commas. Answers are artifacts: (name, text). A probe that changes something says in the
 artifact `probe` in how many places; 0 is an answer too.
@@ -172,6 +173,18 @@ def copy_in_order(x: Tensor, order: Sequence[int]) -> Tensor:
     return empty_in_order(x, order).copy_(x)
 
 
+def overlaps(t: Tensor) -> bool:
+    """Some cell is, or may be, reached by two indices (exact for nested strides, which is what operators make)."""
+    if t.numel() == 0:
+        return False
+    reach = 0
+    for stride, size in sorted((s, n) for n, s in zip(t.shape, t.stride(), strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
 def tensors_in(val: Any) -> list[Tensor]:
     return [val] if isinstance(val, Tensor) else [t for v in val for t in tensors_in(v)] if isinstance(val, (tuple, list)) else []
 
@@ -321,6 +334,7 @@ def run_by_aten(graph: fx.Graph, node: fx.Node, phase: str) -> bool:
 class Probe:
     keep: bool = False
     excuse: bool = False
+    values: Any = None  # scatterproof_values.Values
     clones: list[Place] = field(default_factory=list)
     fallbacks: dict[Any, int] = field(default_factory=dict)  # operator: places
     subsystems: list[Subsystem] = field(default_factory=list)
@@ -335,6 +349,8 @@ class Probe:
         out = list(self.kept)
         if self.keep:
             out.append(("operators", "".join(line + "\n" for line in self.operators)))
+        if self.values:
+            out.append(self.values.artifact())
         return out + ([("probe", "".join(line + "\n" for line in lines))] if lines else [])
 
     def keep_text(self, name: str, text: str) -> None:
@@ -373,7 +389,7 @@ class Probe:
     def _of_inductor(self, compile_fx: Callable[..., Any], inner: Callable[..., Any], table: Callable[[], Any]) -> Callable[..., Any]:
         def compile_graph(gm: fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
             self.seen("bw" if kwargs.get("is_backward") else "fw", gm)
-            return inner(gm, inputs, **kwargs)
+            return self.values.compile(gm, inputs, inner, kwargs) if self.values else inner(gm, inputs, **kwargs)
 
         def compile_model(model: Any, inputs: Any, inner_compile: Any = compile_graph, config_patches: Any = None, **kwargs: Any) -> Any:
             if config_patches:  # it calls itself again without them
@@ -423,9 +439,18 @@ class Probe:
             stack.enter_context(mock.patch.object(debugging, "aot_autograd", self._of_aot_eager(debugging.aot_autograd)))
             if self.keep:
                 stack.enter_context(mock.patch.object(graph.GraphLowering, "save_output_code", keep_code))
+            if self.values:
+                passes = self.values.before_passes(compile_fx.joint_graph_passes)
+                stack.enter_context(mock.patch.object(compile_fx, "joint_graph_passes", passes))
             if self.subsystems:
                 stack.enter_context(mock.patch.object(CompilerBisector, "disable_subsystem", self.disabled))
             yield
+
+
+def new_values() -> Any:
+    import scatterproof_values  # values.py, which imports this module
+
+    return scatterproof_values.Values()
 
 
 def read_probe(options: dict[str, str]) -> Probe | None:
@@ -436,10 +461,10 @@ def read_probe(options: dict[str, str]) -> Probe | None:
     probe = Probe()
     for name, text in texts.items():
         option, each = PREFIX + name, text.split(",")
-        if name in ("keep", "excuse"):
+        if name in ("keep", "excuse", "values"):
             if text != "1":
                 raise ProbeError(f"option '{option}' is 1, not '{text}'")
-            setattr(probe, name, True)
+            setattr(probe, name, True if name != "values" else new_values())
         elif name == "clone":
             probe.clones = [place_of(t) for t in each]
         elif name == "fallback":

@@ -11,8 +11,8 @@
 
 enum { WARMED = 1, FIRST_COMPILE_MS = 120000 };
 
-/* worker.py, probe.py and toolchain.py, embedded by the build; NUL-terminated. */
-extern const unsigned char worker_py[], probe_py[], toolchain_py[];
+/* worker.py, probe.py, toolchain.py and values.py, embedded by the build; NUL-terminated. */
+extern const unsigned char worker_py[], probe_py[], toolchain_py[], values_py[];
 
 /* ---- the worker ------------------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CAC
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module)
 {
 	const char **argv = ARENA_ZNEW(a, const char *, 5);
-	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 4);
+	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, 5);
 	char cwd[4096];
 	argv[0] = arena_strdup(a, python);
 	argv[1] = "worker.py";
@@ -47,6 +47,7 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python, cons
 	/* Under names that no module of a user has. */
 	files[1] = (struct proc_file){"scatterproof_probe.py", probe_py, strlen((const char *)probe_py)};
 	files[2] = (struct proc_file){"scatterproof_toolchain.py", toolchain_py, strlen((const char *)toolchain_py)};
+	files[3] = (struct proc_file){"scatterproof_values.py", values_py, strlen((const char *)values_py)};
 	*out = (struct proc_spec){
 		.name = "the PyTorch worker",
 		.argv = argv,
