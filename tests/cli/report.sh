@@ -94,6 +94,9 @@ formats() { # JSON, JUnit, SARIF: read by others' readers, with all that they re
 		assert summary.count("<details>") == summary.count("</details>") == len(open_) and len(summary) < 1 << 20
 		print("all", len(open_) > 0)
 	END
+	for f in report.json junit.xml sarif.json summary.md; do
+		expect "$f is there" yes "$([ -s "$tmp/dir/$f" ] && echo yes)"
+	done
 	expect "all of it" "all True" "$(cat "$tmp/read")"
 }
 
