@@ -33,9 +33,9 @@ struct store_cause {
 	const char *issue;                  /* URL of the latest issue that somebody marked; "" if none */
 	const char *first_seen, *last_seen; /* 2026-01-31T23:59:59Z; of all its findings */
 	int64_t nfindings, nobs;
-	const char *raised;                 /* the representative's first message, numbers and all; "" of what raised nothing */
+	const char *raised; /* the representative's first message, numbers and all; "" of what raised nothing */
 	int nversions;
-	const char *const *versions;        /* of the family, in which one of its findings was seen, the oldest first */
+	const char *const *versions; /* of the family, in which one of its findings was seen, the oldest first */
 	int nids;
 	const char *const *ids;                     /* STORE_ID_DIGITS digits of each finding, the representative among them */
 	const char *const *states, *const *targets; /* of each finding, in the same order */
