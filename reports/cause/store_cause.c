@@ -40,7 +40,8 @@ enum column {
 
 static const char sql[] =
 	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on "
-	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment where e.version <> '' and instr(e.version, ' ') = 0), "
+	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
+	"where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "

@@ -70,7 +70,8 @@ static bool take_run(void *ctx, int ncols, const char *const *names, const struc
 
 static const char findings_sql[] =
 	"select lower(hex(f.id)), s.target, s.state, s.severity, s.signature, "
-	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
+	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
+	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
 	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end "
 	"from artifact t where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
