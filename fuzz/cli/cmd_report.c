@@ -37,7 +37,7 @@ static int from_store(const struct reporting *r, enum store_status status)
 	return store_exit_code(status);
 }
 
-/* ---- which causes --------------------------------------------------------------------------------------------------------------------- */
+/* ---- which causes -------------------------------------------------------------------------------------------------------------------- */
 
 static int choose(struct reporting *r)
 {
@@ -59,7 +59,7 @@ static int choose(struct reporting *r)
 	return rc;
 }
 
-/* ---- a cause -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a cause ------------------------------------------------------------------------------------------------------------------------- */
 
 typedef void part_fn(struct strbuf *sb, const struct cause_page *p, struct arena *a);
 
@@ -158,7 +158,7 @@ static int write_cause(struct reporting *r, const struct store_cause *c)
 	return rc;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------------------------------------------------------------------- */
 
 static int write_file(struct reporting *r, const char *name, struct strbuf *sb)
 {
@@ -213,7 +213,7 @@ static int write_all(struct reporting *r)
 	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command --------------------------------------------------------------------------------------------------------------------- */
 
 static int open_store(struct reporting *r)
 {

@@ -1,4 +1,4 @@
-/* finding_script.h: a finding of the store as a stand-alone Python script (fuzz/triage/script.h), with the head that says which one it is. */
+/* finding_script.h: a finding of the store as a stand-alone Python script (fuzz/triage/script.h), whose head says which one it is. */
 #ifndef SCATTERPROOF_FINDING_SCRIPT_H
 #define SCATTERPROOF_FINDING_SCRIPT_H
 

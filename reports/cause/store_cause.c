@@ -39,8 +39,9 @@ enum column {
 };
 
 static const char sql[] =
-	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on o.finding = g.finding and "
-	"o.verdict <> 'pass' join environment e on e.id = o.environment where e.version <> '' and instr(e.version, ' ') = 0), "
+	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on "
+	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
+	"where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "
@@ -53,7 +54,8 @@ static const char sql[] =
 	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
 	"verdict <> 'pass' order by at, id limit 1), '') else '' end "
-	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause join finding f on lower(hex(f.id)) = c.full_id "
+	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
+	"join finding f on lower(hex(f.id)) = c.full_id "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
 	"order by c.number";
 

@@ -1,4 +1,4 @@
-/* folder.c: every name is looked up from the folder's descriptor, never by a path, so that what changes above it meanwhile does not matter. */
+/* folder.c: every name is looked up from the folder's descriptor, never by a path, so what changes above it meanwhile does not matter. */
 #include "reports/page/folder.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* folder.h: a folder into which files are written whole or not at all: NAME.part first, which then takes the name's place. Nothing is written
+/* folder.h: a folder into which files are written whole or not at all: NAME.part first, which then takes its place. Nothing is written
  * outside: a folder in it that is a link is refused, a file that is a link is replaced, not followed. */
 #ifndef SCATTERPROOF_FOLDER_H
 #define SCATTERPROOF_FOLDER_H

@@ -1,10 +1,10 @@
-/* issue.c: the sections in their order. What is measured comes from triage's artifacts; where there are none, from the first observation. */
+/* issue.c: the sections in their order. What is measured comes from triage's artifacts, or else from the first observation. */
 #include "reports/page/issue.h"
 
 #include "eager/base/escape.h"
 #include "reports/page/markup.h"
 
-/* ---- what happens --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what happens -------------------------------------------------------------------------------------------------------------------- */
 
 /* "the gradient of `x`", "output 0 (`sum_1`)", "the input `y` after the call". NULL: no tensor is known. */
 static const char *tensor_words(const struct cause_page *p, struct arena *a)
@@ -162,7 +162,7 @@ static void put_what(struct strbuf *sb, const struct cause_page *p, struct arena
 	}
 }
 
-/* ---- the script ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
 static void put_script(struct strbuf *sb, const struct cause_page *p)
 {
@@ -178,7 +178,7 @@ static void put_script(struct strbuf *sb, const struct cause_page *p)
 	sb_putc(sb, '\n');
 }
 
-/* ---- what helps, who meets it ----------------------------------------------------------------------------------------------------------- */
+/* ---- what helps, who meets it -------------------------------------------------------------------------------------------------------- */
 
 /* "probe.clone=fw:aten.add.Tensor": `add`. NULL: what users cannot write into a model, such as a copy in the backward graph. */
 static const char *cloned_by_users(const char *option, struct arena *a)

@@ -1,6 +1,6 @@
-/* issue.h: a cause as the text of an upstream issue, in Markdown and in the order of PyTorch's form: what happens, the script, what must come
- * out and what does, what is right, since when, what helps, where it goes wrong, who meets it, versions. A section appears only if the store
- * knows something for it. The last one is left to a person, who reads and sends it: nothing is ever sent from here. */
+/* issue.h: a cause as the text of an upstream issue, in Markdown, in the order of PyTorch's form: what happens, the script, what must come
+ * out and what does, what is right, since when, what helps, where it goes wrong, who meets it, versions. A section appears only if the
+ * store knows something for it. The last one is left to a person, who reads and sends it: nothing is ever sent from here. */
 #ifndef SCATTERPROOF_ISSUE_H
 #define SCATTERPROOF_ISSUE_H
 

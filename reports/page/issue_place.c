@@ -90,7 +90,8 @@ static void put_predicted(struct strbuf *sb, const struct cause_page *p, struct 
 	if (!json_doc_has(p->facts, "$.predicted.op"))
 		return;
 	sb_puts(sb,
-		"The layout of its result is predicted wrong, and whoever reads the result goes by that:\n\n| | layout |\n|---|---|\n| predicted (fake tensor) | ");
+		"The layout of its result is predicted wrong, and whoever reads the result goes by that:\n\n"
+		"| | layout |\n|---|---|\n| predicted (fake tensor) | ");
 	markup_code(sb, layout(p->facts, "fake", a), MARKUP_LINE);
 	sb_puts(sb, " |\n| real | ");
 	markup_code(sb, layout(p->facts, "real", a), MARKUP_LINE);

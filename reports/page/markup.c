@@ -30,7 +30,7 @@ static void note(struct strbuf *sb, size_t nbytes, size_t shown, const char *bef
 		sb_printf(sb, "%s... (%zu bytes more)", before, nbytes - shown);
 }
 
-/* ---- XML ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- XML ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void put_xml(struct strbuf *sb, const char *s)
 {
@@ -60,7 +60,7 @@ void markup_xml(struct strbuf *sb, const char *s, size_t most)
 	sb_free(&one);
 }
 
-/* ---- Markdown ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- Markdown ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool starts_word(const char *s, const char *word) { return strncmp(s, word, strlen(word)) == 0; }
 

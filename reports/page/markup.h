@@ -1,7 +1,7 @@
 /* markup.h: the one way in which text of stores reaches XML, HTML and Markdown. All that is harmful on a terminal (escape.h: control
  * characters, NUL, directions of writing, bytes that are no UTF-8) comes as \x1b, \u202e here, too, so the result is always valid UTF-8 and
- * valid XML. Newline and tab stay where a block is meant, and come as \n, \t where a line is. Of a text longer than `most` bytes the beginning
- * is taken, and a note says how many bytes are missing. */
+ * valid XML. Newline and tab stay where a block is meant, and come as \n, \t where a line is. Of a text longer than `most` bytes the
+ * beginning is taken, and a note says how many bytes are missing. */
 #ifndef SCATTERPROOF_MARKUP_H
 #define SCATTERPROOF_MARKUP_H
 

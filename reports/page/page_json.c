@@ -67,7 +67,7 @@ static void put_head(struct json *j, const struct store_cause *c, const struct p
 	put_states(j, c);
 }
 
-/* ---- a cause -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a cause ------------------------------------------------------------------------------------------------------------------------- */
 
 static void put_document(struct json *j, const char *key, struct json_doc *d)
 {
@@ -238,7 +238,7 @@ void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	sb_putc(sb, '\n');
 }
 
-/* ---- the overview --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the overview -------------------------------------------------------------------------------------------------------------------- */
 
 static void put_causes(struct json *j, const struct page_store *all, struct arena *a)
 {

@@ -12,8 +12,8 @@
  *      "unconfirmed": "…", "nfindings": 2, "nobs": 17, "first_seen": "…", "last_seen": "…", "issue": "https://…",
  *      "ops": ["repeat", "as_strided"], "dtypes": ["f32"], "versions": ["2.11.0"], "states": ["blamed", "known"],
  *      "program": "# scatterproof 1\n…", "minimised": true, "first_program": "…", "script": "import torch …",
- *      "short_script": true,                                         "script" is the short one (fuzz/triage/short_script.h); else the judged
- *                                                                     one, which is left out here if it is longer than 64 KiB (repro.py has it)
+ *      "short_script": true,                                         "script" is the short one; else it is the judged one,
+ *                                                                     left out here if it is longer than 64 KiB (repro.py has it)
  *      "facts": {…}, "sweep": {…}, "since": {…}, "matrix": {…}       the artifacts of these names as triage wrote them (docs/store.md)
  *      "environment": "…",                                            what collect_env said; else versions, device and machine
  *      "graphs": [{"name": "backward graph", "text": "…"}],           artifacts "… graph", "… code", "operators"; each cut at 256 KiB

@@ -5,7 +5,7 @@
 
 #include "eager/lang/prog.h"
 
-/* ---- rows of queries ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows of queries ----------------------------------------------------------------------------------------------------------------- */
 
 struct rows {
 	struct page_store *out;
@@ -66,14 +66,15 @@ static bool take_run(void *ctx, int ncols, const char *const *names, const struc
 	return true;
 }
 
-/* ---- the whole store ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole store ----------------------------------------------------------------------------------------------------------------- */
 
 static const char findings_sql[] =
-	"select lower(hex(f.id)), s.target, s.state, s.severity, s.signature, strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
+	"select lower(hex(f.id)), s.target, s.state, s.severity, s.signature, "
+	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
-	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end from artifact t "
-	"where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
+	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end "
+	"from artifact t where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
@@ -120,7 +121,7 @@ static void count_new_causes(struct page_store *all)
 	}
 }
 
-/* ---- words of a cause ----------------------------------------------------------------------------------------------------------------- */
+/* ---- words of a cause ---------------------------------------------------------------------------------------------------------------- */
 
 static bool word_among(const struct page_words *w, const char *word)
 {
@@ -202,7 +203,7 @@ enum store_status page_store_load(struct page_store *out, struct store *s, const
 	return STORE_OK;
 }
 
-/* ---- one cause ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- one cause ----------------------------------------------------------------------------------------------------------------------- */
 
 static struct json_doc *document(const struct store_loaded *f, const char *name)
 {

@@ -1,5 +1,5 @@
 /* upstream.c: the table and the text of its programs, as one text that CMake joins ("== NAME" before each program). Of a program only the
- * names of operators and the tensors of its `# expect:` lines are looked at, so a program that the language no longer reads does no harm. */
+ * names of operators and the tensors of its `# expect:` lines are looked at, so one that the language no longer reads does no harm. */
 #include "reports/page/upstream.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ struct upstream {
 
 extern const unsigned char upstream_tsv[], upstream_programs[];
 
-/* ---- operators ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- operators ----------------------------------------------------------------------------------------------------------------------- */
 
 /* Without overload and the "_" of a write in place; inputs and what makes constants tell nothing. */
 static void add_op(struct op_set *s, const char *name, size_t n, struct arena *a)
@@ -68,7 +68,7 @@ static bool has_op(const struct op_set *s, const char *op)
 	return false;
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
 /* "# expect: TARGET mismatch x.grad: nan": the tensor that follows a verdict which diverges. */
 static enum sort sort_of_line(const char *line)
@@ -168,7 +168,7 @@ const struct upstream *upstream_read(const char *path, struct arena *a, struct e
 	return u;
 }
 
-/* ---- what is like a cause ------------------------------------------------------------------------------------------------------------- */
+/* ---- what is like a cause ------------------------------------------------------------------------------------------------------------ */
 
 static enum sort sort_of(const struct store_cause *c)
 {
