@@ -51,7 +51,7 @@ static const char *suspected(const char *op, enum suspect_rule rule, const char 
 	return cause_of(p, &f, &b, &t, &arena);
 }
 
-/* What was seen of the compiler's graph tells a cause; what is guessed does not, nor an operator that any program may have been reduced to. */
+/* What was seen of the compiler's graph tells a cause; what is guessed does not, nor an operator to which any program may be reduced. */
 static void test_suspects(void)
 {
 	EXPECT_STR(
