@@ -1,4 +1,4 @@
-"""What a night says in the morning: summary.md, and report/ with a page, an issue, a script and a program for each open cause that was seen.
+"""What a night says in the morning: summary.md, and report/: a page, an issue, a script and a program of each open cause that was seen.
 
 Started by scripts/nightly. Everything comes from the store, but for what the campaign shouted (campaign.json).
 """
@@ -242,7 +242,8 @@ def show_open(store: Store, out: Path, new: list[Row], again: list[Row], regress
     lines += [f"## Open, seen again: {len(again)} causes", ""]
     for cause in again:
         marked = " (somebody has marked a finding of this cause)" if set(cause["states"].split()) - set(OPEN) else ""
-        lines.append(f"* {cause['id']}: {cause['severity']}, {plain(cause['title'])}; since {cause['first_seen']}{marked}: {links(out, cause)}")
+        since = f"since {cause['first_seen']}{marked}"
+        lines.append(f"* {cause['id']}: {cause['severity']}, {plain(cause['title'])}; {since}: {links(out, cause)}")
     return [*lines, ""]
 
 
