@@ -218,7 +218,7 @@ torch() { # the founding bug, through triage
 	has "libraries" about '^\[pip3\] torch==2\.11\.0'
 	has "the processor" about '^Model name: +[^ ]'
 	hasnt "no path" about '(^|[ =:(])/|/home|/tmp'
-	hasnt "no name of the machine" about "$(uname -n)"
+	hasnt "no name of the machine" about "(^|[^[:alnum:]])$(uname -n)([^[:alnum:]]|\$)"
 	expect "as the environment has it" 1 "$(python3 -c 'import json; print(json.load(open("facts.json"))["versions"])' | grep -cxF "$(sql "select distinct versions from v_environments" f.db)")"
 }
 
