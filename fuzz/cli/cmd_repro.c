@@ -11,6 +11,7 @@
 #include "compiled/targets/driver.h"
 #include "fuzz/cli/finding_script.h"
 #include "fuzz/cli/repro_matrix.h"
+#include "fuzz/triage/title.h"
 #include "reports/life/lifecycle.h"
 
 /* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
@@ -39,6 +40,17 @@ static struct exec *start_to_ask(const char **why, struct target *t, const struc
 	return NULL;
 }
 
+/* In plain words; what the store cannot say any more is said by the signature. */
+static const char *title_now(const char *db, const struct found *x, struct arena *a)
+{
+	enum store_status status;
+	struct err err = {0};
+	struct store *s = store_open(&status, db, STORE_READ, &err);
+	const char *title = s ? title_of_finding(s, x->f.hex, a) : "";
+	store_close(s, NULL);
+	return title[0] ? title : escaped_line(a, x->f.signature);
+}
+
 static int write_script(const struct options *o, struct found *x, struct arena *a)
 {
 	struct bug_script s = {.x = x};
@@ -47,8 +59,8 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 		return rc;
 	if (!o->full)
 		s.e = start_to_ask(&s.not_run, &x->t, o, a);
-	const char *target = target_text(&x->t, a), *signature = escaped_line(a, x->f.signature);
-	s.headline = arena_printf(a, "%s on %s (scatterproof finding %.*s)", signature, target, STORE_ID_DIGITS, x->f.hex);
+	s.headline = arena_printf(
+		a, "%s (scatterproof finding %.*s, seen on %s)", title_now(o->db, x, a), STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a));
 	s.full_headline = finding_headline(x, a);
 	rc = bug_script_write(&s, o, a);
 	exec_close(s.e);

@@ -4,6 +4,7 @@
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/claim.h"
 #include "fuzz/triage/short_script.h"
+#include "fuzz/triage/title.h"
 
 struct asking {
 	struct triage_case *c;
@@ -77,8 +78,8 @@ int step_script(struct triage_case *c, const char **how)
 	const struct prog p = claim_program(&claim, &c->x.p);
 	struct asking asking = {c, &claim};
 	const struct short_ask ask = {still_fails, &asking};
-	const char *headline = arena_printf(
-		c->a, "%s on %s (scatterproof finding %.*s)", c->x.f.signature, target_text(&c->x.t, c->a), STORE_ID_DIGITS, c->x.f.hex);
+	const char *headline = arena_printf(c->a, "%s (scatterproof finding %.*s, seen on %s)", title_of_finding(c->store, c->x.f.hex, c->a),
+		STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
 	if (target_python(&python, &c->x.t, c->o->python, &err) && short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, c->a, &err))
 		rc = keep(c, &sb, how);
 	else

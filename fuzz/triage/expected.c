@@ -401,17 +401,21 @@ const char *expected_list(const struct claim *c, const struct prog *p, const str
 	bool ok = profile_of(&profile, t) && judge_prepare(&jc, p, &profile, TAPE_LIMITS_DEFAULT, a) && c->call < jc.ncalls;
 	if (!ok || !find_elements(&w, &jc.ref[c->call], &c->tensor) || w.n > READABLE)
 		return NULL;
-	const char *const *text = element_texts(&w, a);
-	for (int64_t i = 0; i < w.n; i++)
-		if (strpbrk(text[i], "({N"))
+	const char *const *short_text = element_texts(&w, a);
+	const char **text = ARENA_NEW(a, const char *, w.n + 1);
+	for (int64_t i = 0; i < w.n; i++) {
+		if (strpbrk(short_text[i], "({N"))
 			return NULL;
+		text[i] = dtype_is_float(w.dtype) && !strpbrk(short_text[i], ".enf") ? arena_printf(a, "%s.0", short_text[i]) : short_text[i];
+	}
 	const int node = w.out ? -1 : prog_find(p, c->tensor.node);
 	const struct meta *m = w.out ? &w.out->meta : node < 0 ? NULL : node_meta(p, node);
 	struct strbuf sb;
 	if (!m || meta_numel(m) != w.n) /* of memory with gaps */
 		return NULL;
 	sb_init(&sb);
-	list_nested(&sb, &text, m->size, m->rank);
+	const char *const *next = text;
+	list_nested(&sb, &next, m->size, m->rank);
 	const char *list = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return list;

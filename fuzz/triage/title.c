@@ -171,6 +171,16 @@ const char *title_of(const struct store_cause *c, const char *pattern, struct ar
 	return arena_printf(a, "%s: %s %s", called(p, a), fault(c, pattern, a), title_where(c, a));
 }
 
+const char *title_of_finding(struct store *s, const char *full_id, struct arena *a)
+{
+	struct store_causes all;
+	struct strbuf complaint;
+	sb_init(&complaint);
+	const struct store_cause *c = store_causes(&all, s, a) == STORE_OK ? store_causes_find(&all, full_id, &complaint) : NULL;
+	sb_free(&complaint);
+	return c ? title_of(c, "", a) : "";
+}
+
 void titles_write(struct store_causes *all, struct arena *a)
 {
 	for (int i = 0; i < all->n; i++)

@@ -17,6 +17,8 @@ const char *title_of(const struct store_cause *c, const char *pattern, struct ar
 /* How sentences end that are about the cause's stage, or about another one of the same family: "with torch.compile". In a. */
 const char *title_where(const struct store_cause *c, struct arena *a);
 const char *title_where_of(const char *target, struct arena *a);
+/* The title of the cause that has this finding (32 hex digits); "" if the store cannot say. In a. */
+const char *title_of_finding(struct store *s, const char *full_id, struct arena *a);
 /* Writes the titles of all. */
 void titles_write(struct store_causes *all, struct arena *a);
 

@@ -41,8 +41,8 @@ static void put_extent(struct strbuf *sb, const struct cause_page *p, struct are
 	if (p->c->kind != FINDING_VALUE && p->c->kind != FINDING_GRADIENT && p->c->kind != FINDING_MUTATION)
 		return;
 	if (wrong > 0 && checked > 0) {
-		sb_printf(sb, " %lld of %lld elements are wrong", (long long)wrong, (long long)checked);
-		if (pattern[0] && !str_eq(pattern, "other")) {
+		sb_printf(sb, " %lld of %lld element%s %s wrong", (long long)wrong, (long long)checked, plural(checked), wrong == 1 ? "is" : "are");
+		if (pattern[0] && !str_eq(pattern, "other") && !str_eq(pattern, "single element")) {
 			sb_puts(sb, ": ");
 			markup_text(sb, pattern, MARKUP_LINE);
 		}

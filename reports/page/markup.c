@@ -1,6 +1,7 @@
 /* markup.c: each character is made harmless by escape.h first; then the few that mean something in the language get its own escape. */
 #include "reports/page/markup.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 #include "eager/base/escape.h"
@@ -78,15 +79,25 @@ static void put_text(struct strbuf *sb, const char *c, const char *rest)
 		sb_puts(sb, c);
 }
 
+/* "_" within a word emphasises nothing on GitHub: aot_eager stays as it is, for whoever copies it. */
+static bool within_word(const char *s, size_t i, size_t n)
+{
+	return i > 0 && i + 1 < n && isalnum((unsigned char)s[i - 1]) && isalnum((unsigned char)s[i + 1]);
+}
+
 static void put_text_of(struct strbuf *sb, const char *s, size_t n)
 {
 	struct strbuf one;
 	sb_init(&one);
 	for (size_t i = 0; i < n;) {
+		const size_t at = i;
 		i += next_char(&one, s + i, n - i, false);
 		if (one.len > 1 && one.s[0] == '\\') /* of escape_char: \n, \x1b */
 			sb_putc(sb, '\\');
-		put_text(sb, one.s, s + i);
+		if (s[at] == '_' && within_word(s, at, n))
+			sb_putc(sb, '_');
+		else
+			put_text(sb, one.s, s + i);
 	}
 	sb_free(&one);
 }
