@@ -47,7 +47,7 @@ static int choose(struct reporting *r)
 	for (int i = 0; i < r->o->nfile && rc == EXIT_CLEAN; i++) {
 		const struct store_cause *c = store_causes_find(&r->all.causes, r->o->file[i], &complaint);
 		if (c)
-			r->all.row[c->number - 1].page = true;
+			r->all.row[c - r->all.causes.cause].page = true;
 		else
 			rc = EXIT_USAGE;
 	}

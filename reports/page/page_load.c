@@ -236,7 +236,7 @@ enum store_status page_load(struct cause_page *out, const struct page_store *all
 	const struct upstream *known, struct arena *a)
 {
 	struct hash128 id;
-	struct cause_page p = {.all = all, .c = c, .row = &all->row[c->number - 1], .where = "", .right_where = ""};
+	struct cause_page p = {.all = all, .c = c, .row = &all->row[c - all->causes.cause], .where = "", .right_where = ""};
 	enum store_status status = store_find_by_prefix(s, &id, c->full_id);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &p.f, &id, a);
