@@ -72,7 +72,7 @@ static void put_program(struct strbuf *sb, const struct cause_page *p, struct ar
 static void put_script(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	(void)a;
-	sb_puts(sb, p->script);
+	escape_lines(sb, "", p->script, strlen(p->script)); /* a merged store's may hold anything; ours has nothing to escape */
 }
 
 static void put_page(struct strbuf *sb, const struct cause_page *p, struct arena *a)

@@ -244,6 +244,22 @@ struct ended {
 	bool asserted; /* it ended in the assertion */
 };
 
+/* Did it end in the script's own assertion, which is its last line? A compiler's assertions have other places. */
+static bool ended_in_last_line(const char *said, const struct strbuf *text)
+{
+	int lines = 0;
+	const char *place = NULL, *own = "\n  File \"";
+	for (size_t i = 0; i < text->len; i++)
+		lines += text->s[i] == '\n';
+	for (const char *at = said; (at = strstr(at, own)) != NULL; at++)
+		place = at + strlen(own);
+	const char *end = place ? strchr(place, '\n') : NULL, *error = place ? strstr(place, "\nAssertionError\n") : NULL;
+	char want[64];
+	snprintf(want, sizeof want, "/repro.py\", line %d,", lines);
+	const char *found = place ? strstr(place, want) : NULL;
+	return end && error && found && found < end;
+}
+
 static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
@@ -259,7 +275,7 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
 	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
-	out->asserted = strstr(said.s, "\nAssertionError") != NULL;
+	out->asserted = ended_in_last_line(said.s, text);
 	sb_free(&said);
 	unlink(file);
 	rmdir(dir);
@@ -379,6 +395,8 @@ bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p
 	struct search s = {.c = c, .p = p, .t = t, .python = python, .ask = ask};
 	if (!t->driver->script || !t->driver->script->brief)
 		return err_set(err, "targets of the family %s have no scripts of a few lines", target_family(t));
+	if (p->ncall)
+		return err_set(err, "it has several calls");
 	sb_init(&text);
 	const bool found = find(&text, &look, &s, a, err);
 	if (found) {

@@ -3,7 +3,7 @@
 #include "reports/page/issue.h"
 #include "reports/page/markup.h"
 
-enum { MOST_ROWS = 8, MOST_COLUMNS = 8, WIDTH = 14 };
+enum { MOST_ROWS = 8, MOST_COLUMNS = 8, WIDTH = 14, MOST_STRIDE = 1 << 20 };
 
 /* The window's last two dims. */
 struct window {
@@ -16,7 +16,7 @@ static struct window window_of(struct json_doc *d)
 	const int rank = json_doc_count(d, "$.values.size");
 	struct window w = {1, 1, 1};
 	if (rank >= 1)
-		w.stride = json_doc_int(d, 1, "$.values.size[%d]", rank - 1);
+		w.stride = MIN(MAX(json_doc_int(d, 1, "$.values.size[%d]", rank - 1), 0), MOST_STRIDE);
 	if (rank >= 2)
 		w.rows = (int)MIN(MAX(json_doc_int(d, 1, "$.values.size[%d]", rank - 2), 0), MOST_ROWS);
 	w.columns = (int)MIN(MAX(w.stride, 0), MOST_COLUMNS);
@@ -35,7 +35,7 @@ static void put_array(struct strbuf *sb, struct json_doc *d, const char *side, c
 	for (int i = 0; i < w->rows; i++) {
 		sb_printf(sb, "%-9s", i ? "" : side);
 		for (int k = 0; k < w->columns; k++)
-			sb_printf(sb, " %*.20s", WIDTH, element(d, side, i * w->stride + k, a));
+			sb_printf(sb, " %*s", WIDTH, element(d, side, i * w->stride + k, a));
 		sb_puts(sb, w->stride > w->columns ? " ...\n" : "\n");
 	}
 }

@@ -37,7 +37,7 @@ fits() { # lists fit their width; in a pipe they are whole
 	for width in 80 40 25; do
 		for list in "findings causes" "findings" "findings causes 1" "findings causes 3" "findings --help" "sweep --help" "--help"; do
 			COLUMNS=$width "$bin" $list --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err" || COLUMNS=$width "$bin" $list >"$tmp/out" 2>"$tmp/err"
-			grep -vE '^ *(scatterproof|usage:) |^  *\||^(x|y|z|g|return|backward|slice|sum)\b|^ +[A-Z,]+=|--' "$tmp/out" >"$tmp/lines" # commands and programs, which people paste
+			grep -vE '^ *(scatterproof|usage:) |^  *\||^(x|y|z|g|return|backward|call|slice_scatter|sum(_1)?)\b|^ +[A-Z,]+=|--' "$tmp/out" >"$tmp/lines" # commands and programs, which people paste
 			expect "$list in $width columns: lines that are longer" "" "$(columns $width "$tmp/lines")"
 			expect "$list in $width columns: says something" yes "$([ -s "$tmp/lines" ] && echo yes)"
 		done

@@ -129,9 +129,33 @@ static void test_json_doc(void)
 	arena_free(&a);
 }
 
+/* Numbers keep their digits; long arrays are cut. */
+static void test_json_numbers(void)
+{
+	struct arena a;
+	struct strbuf sb;
+	arena_init(&a);
+	sb_init(&sb);
+	sb_puts(&sb, "{\"v\": [0.30000000000000004, -1.3271604818827087e-08, 12], \"long\": [0");
+	for (int i = 0; i < 2 * JSON_DOC_MOST_ELEMENTS; i++)
+		sb_puts(&sb, ",0");
+	sb_puts(&sb, "]}");
+	struct json_doc *d = json_doc_open(sb.s, sb.len);
+	EXPECT_STR(json_doc_text(d, &a, "$.v[0]"), "0.30000000000000004");
+	EXPECT_STR(json_doc_text(d, &a, "$.v[1]"), "-1.3271604818827087e-08");
+	EXPECT_STR(json_doc_text(d, &a, "$.v[2]"), "12");
+	EXPECT_INT(json_doc_count(d, "$.long"), JSON_DOC_MOST_ELEMENTS);
+	json_doc_close(d);
+	sb_free(&sb);
+	arena_free(&a);
+}
+
 static void test_no_json(void)
 {
-	static const char *const texts[] = {"", "{", "{\"a\": 1", "nonsense", "{\"a\": \"\xff\"}"};
+	static char huge[JSON_DOC_MOST_BYTES + 2];
+	memset(huge, ' ', sizeof huge - 1);
+	huge[0] = '1';
+	const char *const texts[] = {huge, "", "{", "{\"a\": 1", "nonsense", "{\"a\": \"\xff\"}"};
 	struct arena a;
 	arena_init(&a);
 	for (int i = 0; i < ARRAY_LEN(texts); i++) {
@@ -139,7 +163,7 @@ static void test_no_json(void)
 		sb_init(&sb);
 		struct json_doc *d = json_doc_open(texts[i], strlen(texts[i]));
 		json_doc_embed(&sb, d);
-		EXPECT(json_doc_empty(d), "'%s'", texts[i]);
+		EXPECT(json_doc_empty(d), "'%.40s'", texts[i]);
 		EXPECT_STR(json_doc_text(d, &a, "$.a"), "");
 		EXPECT_STR(sb.s, "null");
 		json_doc_close(d);
@@ -154,6 +178,7 @@ int main(void)
 	RUN(test_closed_last);
 	RUN(test_words);
 	RUN(test_json_doc);
+	RUN(test_json_numbers);
 	RUN(test_no_json);
 	return TEST_END();
 }
