@@ -1,6 +1,5 @@
 /* cmd_report.c: a store as files that people and machines read. Everything is rendered from what triage kept: nothing is run, so a report
  * is made anywhere, in seconds, and twice gives the same but for the time. */
-#include "compiled/targets/driver.h"
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
@@ -84,29 +83,12 @@ static void put_page(struct strbuf *sb, const struct cause_page *p, struct arena
 	sb_free(&json);
 }
 
-/* The last stage below the first wrong one that is right and compiles: what a user can switch to. */
-static const char *right_stage(const struct cause_page *p, struct arena *a)
-{
-	const char *target = p->c->target, *colon = strchr(target, ':'), *right = "";
-	for (int i = 0; colon && i < json_doc_count(p->facts, "$.ladder"); i++) {
-		struct target t;
-		struct err err = {0};
-		const char *stage = json_doc_text(p->facts, a, "$.ladder[%d].stage", i);
-		if (!str_eq(json_doc_text(p->facts, a, "$.ladder[%d].verdict", i), "pass"))
-			break;
-		if (target_parse(&t, arena_printf(a, "%.*s:%.60s", (int)(colon - target), target, stage), &err) && target_stage(&t)->where)
-			right = target_stage(&t)->where;
-	}
-	return right;
-}
-
 /* What only those who know targets can say; and the judged script, where triage kept no short one. */
 static void complete(struct cause_page *p, const char *db, struct arena *a)
 {
 	struct strbuf sb;
 	struct err err = {0};
 	p->where = title_where(p->c, a);
-	p->right_where = right_stage(p, a);
 	sb_init(&sb);
 	if (!p->script[0] && finding_script_of(&sb, &p->f, db, a, &err))
 		p->script = arena_strdup(a, sb.s);
@@ -230,8 +212,8 @@ static int open_store(struct reporting *r)
 		return store_exit_code(st);
 	}
 	const int rc = from_store(r, page_store_load(&r->all, r->store, r->o->db, &r->a));
-	for (int i = 0; rc == EXIT_CLEAN && i < r->all.causes.n; i++)
-		r->all.causes.cause[i].title = title_of(&r->all.causes.cause[i], r->all.row[i].pattern, &r->a);
+	if (rc == EXIT_CLEAN)
+		titles_write(&r->all.causes, &r->a);
 	return rc;
 }
 
