@@ -95,21 +95,19 @@ static void complete(struct cause_page *p, const char *db, struct arena *a)
 	sb_free(&sb);
 }
 
+static const char *const part_name[] = {"program.prog", "repro.py", "issue.md", "cause.json", "index.html"};
+
 static int write_parts(const struct folder *f, const struct cause_page *p, struct arena *a)
 {
-	static const struct {
-		const char *name;
-		part_fn *put;
-	} part[] = {{"program.prog", put_program}, {"repro.py", put_script}, {"issue.md", issue_write}, {"cause.json", page_json},
-		{"index.html", put_page}};
+	static part_fn *const put[ARRAY_LEN(part_name)] = {put_program, put_script, issue_write, page_json, put_page};
 	struct err err = {0};
 	enum folder_status status = FOLDER_OK;
-	for (int i = 0; i < ARRAY_LEN(part) && status == FOLDER_OK; i++) {
+	for (int i = 0; i < ARRAY_LEN(part_name) && status == FOLDER_OK; i++) {
 		struct strbuf sb;
 		sb_init(&sb);
-		part[i].put(&sb, p, a);
+		put[i](&sb, p, a);
 		if (sb.len) /* a cause without a script has no file of it */
-			status = folder_write(f, part[i].name, &sb, &err);
+			status = folder_write(f, part_name[i], &sb, &err);
 		sb_free(&sb);
 	}
 	if (status != FOLDER_OK)
@@ -180,6 +178,30 @@ static int write_overview(struct reporting *r)
 	return rc;
 }
 
+static bool has_page(void *ctx, const char *name)
+{
+	const struct reporting *r = ctx;
+	for (int i = 0; i < r->all.causes.n; i++)
+		if (r->all.row[i].page && str_eq(r->all.causes.cause[i].id, name))
+			return true;
+	return false;
+}
+
+/* The folders of an earlier report whose causes are decided, or have another representative, would still call them open. */
+static int drop_others(struct reporting *r)
+{
+	struct err err = {0};
+	const char *file[ARRAY_LEN(part_name)];
+	struct folder_drop d = {.keep = has_page, .ctx = r, .file = file, .mark = "cause.json"};
+	for (int i = 0; i < ARRAY_LEN(part_name); i++)
+		if (!str_eq(part_name[i], d.mark))
+			file[d.nfiles++] = part_name[i];
+	const enum folder_status status = folder_drop(&r->folder, &d, &err);
+	if (status != FOLDER_OK)
+		complain("%s", err.msg);
+	return from_folder(status);
+}
+
 static int write_all(struct reporting *r)
 {
 	struct err err = {0};
@@ -191,6 +213,8 @@ static int write_all(struct reporting *r)
 			rc = write_cause(r, &r->all.causes.cause[i]);
 	if (rc == EXIT_CLEAN && !interrupt_asked())
 		rc = write_overview(r);
+	if (rc == EXIT_CLEAN && !interrupt_asked() && !r->o->nfile)
+		rc = drop_others(r);
 	folder_close(&r->folder);
 	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }

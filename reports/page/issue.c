@@ -294,7 +294,7 @@ static void put_unready(struct strbuf *sb, const struct cause_page *p)
 }
 
 /* What speaks against filing it, before anything that looks ready to be filed. */
-static void put_warnings(struct strbuf *sb, const struct cause_page *p)
+static void put_warnings(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	const char *right_on = page_versions_right_on(&p->versions);
 	put_unready(sb, p);
@@ -305,18 +305,19 @@ static void put_warnings(struct strbuf *sb, const struct cause_page *p)
 	}
 	for (int i = 0; i < p->nupstream; i++)
 		if (p->upstream[i].same && strstr(p->upstream[i].remark, "not to be filed")) {
-			sb_puts(sb, "> This should not be filed: ");
-			markup_text(sb, p->upstream[i].remark, MARKUP_LINE);
-			sb_puts(sb, " (what the table of upstream issues says of ");
+			const char *why = issue_remark(&p->upstream[i], a);
+			sb_puts(sb, "> This should not be filed, says the table of upstream issues of ");
 			markup_code(sb, p->upstream[i].program, MARKUP_LINE);
-			sb_puts(sb, ").\n\n");
+			sb_puts(sb, why[0] ? ": " : "");
+			markup_text(sb, why, MARKUP_LINE);
+			sb_puts(sb, ".\n\n");
 			return;
 		}
 }
 
 void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
-	put_warnings(sb, p);
+	put_warnings(sb, p, a);
 	sb_puts(sb, "# ");
 	markup_title(sb, p->c->title);
 	sb_puts(sb, "\n\n### \xf0\x9f\x90\x9b Describe the bug\n\n");

@@ -17,6 +17,8 @@ void issue_reach(struct strbuf *sb, const struct cause_page *p);                
 void issue_same(struct strbuf *sb, const struct cause_page *p, struct arena *a);    /* what PyTorch's own comparisons say */
 void issue_similar(struct strbuf *sb, const struct cause_page *p, struct arena *a); /* upstream issues */
 
+/* What a remark of the table says beside "not found upstream" and "not to be filed". In a. */
+const char *issue_remark(const struct upstream_issue *u, struct arena *a);
 /* "f32" as PyTorch writes it, "torch.float32"; other words as they are. In a. */
 const char *issue_dtype(const char *name, struct arena *a);
 /* The same of each "f32[…]" of a text. */

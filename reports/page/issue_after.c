@@ -63,8 +63,8 @@ void issue_same(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	if (!same[0])
 		return;
 	sb_puts(sb,
-		"### What PyTorch's own comparisons say\n\n`assert_close` is `torch.testing`'s, with its default tolerances; `same` is "
-		"`torch._dynamo.utils.same`, which the tests of compilers use:\n\n");
+		"### What PyTorch's own comparisons say\n\n`assert_close` is that of `torch.testing`, with its default tolerances; `same` is "
+		"Dynamo's own:\n\n");
 	for (const char *s = same; *s; s += strspn(s, "; ")) {
 		const size_t n = strcspn(s, ";");
 		sb_puts(sb, "* ");
@@ -78,7 +78,7 @@ void issue_same(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 /* ---- upstream ------------------------------------------------------------------------------------------------------------------------ */
 
 /* What a remark says beside what the sentence and the issue's head say already. */
-static const char *remark_of(const struct upstream_issue *u, struct arena *a)
+const char *issue_remark(const struct upstream_issue *u, struct arena *a)
 {
 	static const char none[] = "not found upstream", head[] = "not to be filed";
 	const char *text = u->remark, *more = str_starts(text, none) ? text + strlen(none) : text, *end = strstr(more, head);
@@ -91,7 +91,7 @@ static const char *remark_of(const struct upstream_issue *u, struct arena *a)
 
 static void put_alike(struct strbuf *sb, const struct upstream_issue *u, struct arena *a)
 {
-	const char *remark = remark_of(u, a);
+	const char *remark = issue_remark(u, a);
 	if (str_eq(u->issue, "-")) {
 		sb_puts(sb, "* We searched for an issue of ");
 		markup_code(sb, u->program, MARKUP_LINE);
@@ -102,8 +102,9 @@ static void put_alike(struct strbuf *sb, const struct upstream_issue *u, struct 
 		sb_printf(sb, ", which has %s", u->same ? "the same operators" : "most of its operators in common");
 	}
 	if (remark[0]) {
-		sb_puts(sb, ": ");
+		sb_puts(sb, " (");
 		markup_text(sb, remark, MARKUP_LINE);
+		sb_putc(sb, ')');
 	}
 	sb_puts(sb, ".\n");
 }
