@@ -29,7 +29,8 @@
  *     {"schema": 1, "tool", "store": "findings.db", "made": time,
  *      "causes": [of cause.json: number id title cause severity kind open reach target stage nfindings nobs first_seen last_seen issue right_on
  *                 ops dtypes versions states, and "page": "3fa2c1d0/index.html" (absent: no page was asked for)],
- *      "tried": [{"op", "dtype", "target", "programs", "diverging"}],  what was tried and what failed, by operator and dtype (v_tried)
+ *      "tried": [{"op", "dtype", "target", "programs", "diverging"}],  by operator and dtype: programs of blocks in which both were on
+ *                                                                     that passed or diverged (v_tried; others were not judged)
  *      "runs": [{"at", "policy", "target", "programs", "diverging", "new_causes"}],  campaigns, oldest first: the trend over nights
  *      "needs": [{"id", "what": "confirm|triage|decide|regressed", "text", "command"}]}   what needs a person */
 #ifndef SCATTERPROOF_PAGE_JSON_H

@@ -15,7 +15,7 @@ static void put_counts(struct strbuf *sb, const struct page_store *all)
 	}
 	sb_printf(sb, "## scatterproof: %d open cause%s\n\n", triaged, triaged == 1 ? "" : "s");
 	if (open > triaged)
-		sb_printf(sb, "And %d finding%s that triage has not had. ", open - triaged, open - triaged == 1 ? "" : "s");
+		sb_printf(sb, "And %d that triage has not had yet. ", open - triaged);
 	sb_printf(sb, "%d silently wrong. %d decided (known, fixed, dismissed).\n\n", high, all->causes.n - open);
 }
 
