@@ -35,6 +35,9 @@ enum column {
 	OPEN,
 	VERSIONS,
 	RAISED,
+	TENSOR,
+	PATTERN,
+	NWRONG,
 	NUMBER,
 	NUMBERS,
 	NCOLUMNS
@@ -45,6 +48,8 @@ static const char sql[] =
 	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
 	"where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
+	"facts as materialized (select finding, case when json_valid(cast(bytes as text)) then cast(bytes as text) end as text, max(at) "
+	"from artifact where name = 'facts' group by finding), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "
 	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
@@ -55,10 +60,14 @@ static const char sql[] =
 	"c.open, "
 	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
-	"verdict <> 'pass' order by at, id limit 1), '') else '' end, c.number, c.numbers "
+	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
+	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
+	"order by at, id limit 1), ''), "
+	"coalesce(json_extract(a.text, '$.pattern'), ''), coalesce(json_extract(a.text, '$.wrong'), 0), c.number, c.numbers "
 	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
 	"join finding f on lower(hex(f.id)) = c.full_id "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
+	"left join facts a on a.finding = f.id "
 	"order by c.place";
 
 struct reading {
@@ -116,6 +125,9 @@ static struct store_cause cause_of_row(const struct store_value *v, struct arena
 		.program = text_at(&v[PROGRAM], a),
 		.issue = text_at(&v[ISSUE], a),
 		.raised = text_at(&v[RAISED], a),
+		.tensor = text_at(&v[TENSOR], a),
+		.pattern = text_at(&v[PATTERN], a),
+		.nwrong = v[NWRONG].i,
 		.first_seen = text_at(&v[FIRST], a),
 		.last_seen = text_at(&v[LAST], a),
 		.nfindings = v[NFINDINGS].i,

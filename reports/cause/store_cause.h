@@ -36,7 +36,10 @@ struct store_cause {
 	const char *issue;                  /* URL of the latest issue that somebody marked; "" if none */
 	const char *first_seen, *last_seen; /* 2026-01-31T23:59:59Z; of all its findings */
 	int64_t nfindings, nobs;
-	const char *raised; /* the representative's first message, numbers and all; "" of what raised nothing */
+	const char *raised;  /* the representative's first message, numbers and all; "" of what raised nothing */
+	const char *tensor;  /* the first wrong tensor of program, "x.grad", "out 0 (y)"; "" if none is known */
+	const char *pattern; /* the shape of its error, as triage's facts say it ("all zero"); "" if unknown */
+	int64_t nwrong;      /* how many of its elements are wrong; 0 if unknown */
 	int nversions;
 	const char *const *versions; /* of the family, in which one of its findings was seen, the oldest first */
 	int nids;                    /* also of states, targets and numbers */

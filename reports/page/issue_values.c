@@ -1,5 +1,6 @@
 /* issue_values.c: a window of elements as people read arrays, rows under each other, wrong ones marked; then the two layouts, if they
  * differ. */
+#include "eager/lang/dtype.h"
 #include "reports/page/issue.h"
 #include "reports/page/markup.h"
 
@@ -73,9 +74,33 @@ static void put_from(struct strbuf *sb, struct json_doc *d, struct arena *a)
 	sb_puts(sb, ":\n\n");
 }
 
+const char *issue_dtype(const char *name, struct arena *a)
+{
+	for (int i = 0; i < NDTYPES; i++)
+		if (str_eq(dtype_info[i].name, name))
+			return arena_printf(a, "torch.%s", dtype_info[i].torch);
+	return name;
+}
+
+const char *issue_dtypes(const char *text, struct arena *a)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	struct strbuf sb;
+	sb_init(&sb);
+	while (*text) {
+		const size_t n = strspn(text, name);
+		const char *word = arena_printf(a, "%.*s", (int)MAX(n, 1), text);
+		sb_puts(&sb, n && text[n] == '[' ? issue_dtype(word, a) : word);
+		text += MAX(n, 1);
+	}
+	const char *out = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return out;
+}
+
 static const char *layout(struct json_doc *d, const char *path, struct arena *a)
 {
-	return arena_printf(a, "%s, size %s, strides %s, offset %s", json_doc_text(d, a, "%s.dtype", path),
+	return arena_printf(a, "%s, size %s, strides %s, offset %s", issue_dtype(json_doc_text(d, a, "%s.dtype", path), a),
 		json_doc_text(d, a, "%s.size", path), json_doc_text(d, a, "%s.stride", path), json_doc_text(d, a, "%s.offset", path));
 }
 
