@@ -83,19 +83,18 @@ static void print_cause(const struct store_cause *c, const char *db, const struc
 
 static void print_all(const struct store_causes *all, const char *db, const struct look *look, struct arena *a)
 {
-	int known = 0, without = 0;
+	struct strbuf sb;
+	int shown = 0;
 	for (int i = 0; i < all->n; i++) {
-		const struct store_cause *c = &all->cause[i];
-		if (!c->open)
+		if (!all->cause[i].open)
 			continue;
-		known += c->triaged;
-		without += !c->triaged;
-		print_cause(c, db, look, a);
+		shown++;
+		print_cause(&all->cause[i], db, look, a);
 	}
-	printf("%s%d open cause%s", known + without ? "\n" : "", known, known == 1 ? "" : "s");
-	if (without)
-		printf(", and %d finding%s without one yet: the next `triage` goes on there", without, without == 1 ? "" : "s");
-	printf("\n");
+	sb_init(&sb);
+	causes_count(&sb, all);
+	printf("%s%s%s\n", shown ? "\n" : "", sb.s, strstr(sb.s, " without one ") ? ": the next `triage` goes on there" : "");
+	sb_free(&sb);
 }
 
 static void print_json(const struct store_causes *all)

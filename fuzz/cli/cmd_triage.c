@@ -45,21 +45,28 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 	return true;
 }
 
+/* The most severe first; then what is predicted wrongly, because a silent error of a layout is worth most; then the smallest program, which
+ * is minimised soonest; then what is seen most often. */
 static int list_todo(struct todo *t, const char *db)
 {
 	static const char sql[] =
-		"select v.full_id, v.signature from v_findings v join finding_state t on t.name = v.state where t.open and v.target <> "
-		"'scatterproof' and v.signature not like 'invalid: %' and not exists (select 1 from v_events e where e.full_id = v.full_id and "
-		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', "
-		"'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
+		"select lower(hex(s.finding)), s.signature from finding_summary s join finding_state t on t.name = s.state join program p on p.id = "
+		"s.program where t.open and s.target <> 'scatterproof' and s.signature not like 'invalid: %' and not exists (select 1 from event e "
+		"where e.finding = s.finding and e.kind = 'cause') and coalesce((select kind from event e where e.finding = s.finding and e.kind in "
+		"('confirmed', 'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by s.severity, s.signature not like "
+		"'%predicted layout%', (length(p.text) - length(replace(p.text, ' = ', ''))) / 3 - (length(p.text) - length(replace(p.text, "
+		"' = input(', ''))) / 9, s.nobs desc, s.finding";
 	return ask_store(db, sql, take_row, t);
 }
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
-#define OF_TRIAGE "SCATTERPROOF_TRIAGE" /* the number of the process that holds the store's lock, for those that it starts */
+/* For the processes that it starts: the number of the one that holds the store's lock, and the seconds after which a finding that is
+ * minimised ends, too. */
+#define OF_TRIAGE "SCATTERPROOF_TRIAGE"
 
-/* A finding gets its share of the time that is left, but enough for most. */
+/* To be minimised, a finding gets its share of the time that is left, but enough for most, and half of what is left: a few causes are
+ * worth more than many findings that were begun. Once it is minimised, it is finished with what is left of all. */
 enum { MOST_S = 600, ENOUGH_S = 60 };
 
 struct worker {
@@ -84,7 +91,12 @@ static int seconds_for(const struct triage *t, int row)
 	if (t->end == 0)
 		return MOST_S;
 	const double left = t->end - clock_s(), share = left * t->nworkers / (t->todo.n - row);
-	return MAX(1, (int)MIN(MIN(MAX(share, ENOUGH_S), MOST_S), left));
+	return MAX(1, (int)MIN(MIN(MAX(MAX(share, left / 2), ENOUGH_S), MOST_S), left));
+}
+
+static int seconds_to_finish(const struct triage *t)
+{
+	return t->end == 0 ? 2 * MOST_S : MAX(1, (int)MIN(2 * MOST_S, t->end - clock_s()));
 }
 
 /* The same program and options, one finding. */
@@ -117,8 +129,8 @@ static bool begin(struct triage *t, struct worker *w, int row)
 	*w = (struct worker){.row = row, .said = tmpfile()};
 	w->pid = w->said ? fork() : -1;
 	if (w->pid == 0) {
-		char number[24];
-		snprintf(number, sizeof number, "%ld", (long)parent);
+		char number[48];
+		snprintf(number, sizeof number, "%ld %d", (long)parent, seconds_to_finish(t));
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() == parent && setenv(OF_TRIAGE, number, 1) == 0 && dup2(fileno(w->said), STDOUT_FILENO) >= 0
 			&& dup2(fileno(w->said), STDERR_FILENO) >= 0)
@@ -298,8 +310,13 @@ static int triage_alone(const struct options *o)
 {
 	const char *under = getenv(OF_TRIAGE);
 	struct arena a;
-	if (under && atol(under) == (long)getppid())
-		return triage_one(o);
+	long parent;
+	int finish_s;
+	if (under && sscanf(under, "%ld %d", &parent, &finish_s) == 2 && parent == (long)getppid()) {
+		struct options of_triage = *o;
+		of_triage.finish_s = finish_s;
+		return triage_one(&of_triage);
+	}
 	if (result_can_be_kept(o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	arena_init(&a);
