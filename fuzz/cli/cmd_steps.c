@@ -105,4 +105,4 @@ static int all_steps(struct triage_case *c, const char **how)
 	return rc;
 }
 
-int triage_one(const struct options *o) { return run_step(o, "triage", all_steps, stdout, false); }
+int triage_one(const struct options *o, FILE *said) { return run_step(o, "triage", all_steps, said, false); }

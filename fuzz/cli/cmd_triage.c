@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "eager/base/clock.h"
@@ -82,6 +84,7 @@ struct triage {
 	struct worker *worker;
 	int nworkers, running;
 	int rc; /* of the last that failed; EXIT_CLEAN: none */
+	bool on_terminal; /* one line says what is done now */
 };
 
 static bool over(const struct triage *t) { return interrupt_asked() || (t->end != 0 && clock_s() > t->end); }
@@ -104,9 +107,11 @@ static char **arguments(const struct triage *t, int row, struct arena *a)
 {
 	char **argv = ARENA_ZNEW(a, char *, 14);
 	int n = 0;
-	const char *const fixed[] = {t->o->self, "triage", t->todo.row[row].id, "--db", t->o->db, "--quiet"};
+	const char *const fixed[] = {t->o->self, "triage", t->todo.row[row].id, "--db", t->o->db};
 	for (int i = 0; i < ARRAY_LEN(fixed); i++)
 		argv[n++] = arena_strdup(a, fixed[i]);
+	if (!t->on_terminal) /* nobody sees its steps */
+		argv[n++] = arena_strdup(a, "--quiet");
 	if (t->o->python) {
 		argv[n++] = arena_strdup(a, "--python");
 		argv[n++] = arena_strdup(a, t->o->python);
@@ -152,11 +157,14 @@ static bool begin(struct triage *t, struct worker *w, int row)
 
 static void print_said(FILE *said, bool quiet)
 {
+	enum { STEP = ' ' }; /* how a line begins that says what is done, not what came out */
 	char line[4096];
 	struct arena a;
 	arena_init(&a);
 	rewind(said);
 	while (!quiet && fgets(line, sizeof line, said)) {
+		if (line[0] == STEP)
+			continue;
 		line[strcspn(line, "\n")] = 0;
 		fprintf(stderr, "  %s\n", escaped_line(&a, line));
 		arena_reset(&a);
@@ -174,6 +182,67 @@ static void stop_if_full(struct triage *t)
 		return;
 	complain("%s: its disk is full: what is left is not begun", t->o->db);
 	t->next = t->todo.n;
+}
+
+/* The last whole line that a process has written so far, in a; "": none. */
+static const char *last_said(FILE *said, struct arena *a)
+{
+	char text[1024];
+	struct stat st;
+	if (fstat(fileno(said), &st) != 0)
+		return "";
+	const off_t from = MAX(st.st_size - (off_t)sizeof text + 1, 0);
+	const ssize_t n = pread(fileno(said), text, sizeof text - 1, from);
+	text[MAX(n, 0)] = 0;
+	char *end = strrchr(text, '\n');
+	if (!end)
+		return "";
+	*end = 0;
+	const char *last = strrchr(text, '\n');
+	last = last ? last + 1 : text;
+	return escaped_line(a, last + strspn(last, " "));
+}
+
+/* What the process that began first does now, over the line that said so before. */
+static void show_now(const struct triage *t, const struct worker *w)
+{
+	struct arena a;
+	struct strbuf sb;
+	arena_init(&a);
+	sb_init(&sb);
+	const char *said = last_said(w->said, &a);
+	const char *line = arena_printf(&a, "%d of %d: %.*s %s", w->row + 1, t->todo.n, STORE_ID_DIGITS, t->todo.row[w->row].id, said[0] ? said : "begins");
+	sb_fit(&sb, line, MAX(screen_width(STDERR_FILENO) - 1, 20));
+	fprintf(stderr, "\r\x1b[K%s", sb.s);
+	fflush(stderr);
+	sb_free(&sb);
+	arena_free(&a);
+}
+
+static void clear_now(const struct triage *t)
+{
+	if (t->on_terminal)
+		fputs("\r\x1b[K", stderr);
+}
+
+/* Meanwhile, a few times a second, what the first of them does. As waitpid: -1 with EINTR if a signal came. */
+static pid_t wait_for_any(struct triage *t, int *status)
+{
+	const struct timespec tick = {.tv_nsec = 250000000};
+	pid_t pid;
+	if (!t->on_terminal)
+		return waitpid(-1, status, 0);
+	while ((pid = waitpid(-1, status, WNOHANG)) == 0) {
+		const struct worker *first = NULL;
+		for (int i = 0; i < t->nworkers; i++)
+			if (t->worker[i].pid && (!first || t->worker[i].row < first->row))
+				first = &t->worker[i];
+		show_now(t, first);
+		if (nanosleep(&tick, NULL) != 0)
+			return -1;
+	}
+	clear_now(t);
+	return pid;
 }
 
 static void ended(struct triage *t, struct worker *w, int status)
@@ -197,7 +266,7 @@ static void ended(struct triage *t, struct worker *w, int status)
 static void await_one(struct triage *t)
 {
 	int status;
-	pid_t pid = waitpid(-1, &status, 0);
+	pid_t pid = wait_for_any(t, &status);
 	if (pid < 0 && interrupt_asked()) /* whoever sent the signal to us alone did not send it to them */
 		for (int i = 0; i < t->nworkers; i++)
 			if (t->worker[i].pid > 0)
@@ -285,7 +354,7 @@ static double end_of(const struct options *o)
 static int triage_all(const struct options *o)
 {
 	struct arena a;
-	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs};
+	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs, .on_terminal = !o->quiet && isatty(STDERR_FILENO)};
 	arena_init(&a);
 	struct todo left = {.a = &a};
 	t.todo.a = &a;
@@ -315,14 +384,16 @@ static int triage_alone(const struct options *o)
 	if (under && sscanf(under, "%ld %d", &parent, &finish_s) == 2 && parent == (long)getppid()) {
 		struct options of_triage = *o;
 		of_triage.finish_s = finish_s;
-		return triage_one(&of_triage);
+		return triage_one(&of_triage, stdout);
 	}
 	if (result_can_be_kept(o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	arena_init(&a);
-	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o);
+	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o, stderr);
 	if (lock >= 0)
 		unlock_store(o->db, lock, &a);
+	if (rc == EXIT_CLEAN)
+		rc = cause_print_of(o->db, o->file[0], o->json, &o->look);
 	arena_free(&a);
 	return rc;
 }

@@ -119,7 +119,7 @@ marks() { # several, causes; all or nothing
 		${ids[0]} known --issue ftp://example.org|--issue: .* is no URL
 		${ids[0]} known --issue https://|--issue: .* is no URL
 		${ids[0]} fixed-in 2.15.0 ${ids[1]}|'${ids[1]}' is not understood: ids stand before the state
-		${ids[0]} ${ids[1]} knwon|mark needs open, known, .* not 'knwon'; did you mean 'known'\?$
+		${ids[0]} ${ids[1]} knwon|mark needs open, known, .* not 'knwon'; did you mean 'known'\? \(try 
 		${ids[0]} dismissed 2.15.0|'2.15.0' is not understood: only fixed-in takes a version
 		${ids[0]} ${ids[1]}|mark needs open, known
 		${ids[0]}|mark needs open, known
