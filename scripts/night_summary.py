@@ -1,21 +1,35 @@
 """What a night says in the morning: summary.md, and report/: a page, an issue, a script and a program of each open cause that was seen.
 
 Started by scripts/nightly. Everything comes from the store, but for what the campaign shouted (campaign.json).
+
+A cause is what triage named. A finding that triage has not given a cause is no cause: all of these together are one section, because
+thousands of them may be one bug. Every list has a limit, so that summary.md fits on a page of GitHub Actions (1 MiB).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 OPEN = ("candidate", "confirmed", "minimised", "blamed", "regressed")
+SEVERITIES = ("high", "normal", "trivial")
 Row = dict[str, Any]
+
+MAX_BYTES = 900 << 10  # of summary.md
+MAX_TO_DO = 10
+MAX_SHOWN, MAX_LISTED = 20, 100  # causes with their program; then with a line
+MAX_PROGRAM_LINES, MAX_LINE = 60, 400
+MAX_SMALLEST = 5
+MAX_SORTS = 10
+MAX_UNTRIAGED_PAGES = 50
 
 
 class Store:
@@ -62,6 +76,35 @@ def plain(text: str) -> str:
     return "`".join(out) if len(parts) % 2 else "".join(f"\\{c}" if c in "\\`*_[]<>#|&" else c for c in text)
 
 
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def clipped(text: str, most: int = MAX_LINE) -> str:
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def program_block(cause: Row) -> list[str]:
+    lines = cause["program"].rstrip("\n").split("\n")
+    rest = [f"... {len(lines) - MAX_PROGRAM_LINES} lines more"] if len(lines) > MAX_PROGRAM_LINES else []
+    return ["```", *[clipped(line) for line in lines[:MAX_PROGRAM_LINES]], *rest, "```", ""]
+
+
+def by_weight(cause: Row) -> tuple[bool, int, int]:
+    """What a person reads first: named by triage, serious, often seen."""
+    return not cause["triaged"], SEVERITIES.index(cause["severity"]), -cause["nobs"]
+
+
+def within_limit(text: str) -> str:
+    """Whatever is in the store, the text can be shown."""
+    data = text.encode(errors="replace")
+    if len(data) <= MAX_BYTES:
+        return text
+    cut = data[:MAX_BYTES - 200].decode(errors="ignore").rpartition("\n")[0]
+    fence = "```\n" if len(re.findall("^```", cut, re.M)) % 2 else ""
+    return f"{cut}\n{fence}\n**This summary was cut off here**: it is longer than {MAX_BYTES >> 10} KiB.\n"
+
+
 def write(path: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(text)
@@ -73,12 +116,14 @@ def write_briefly(out: Path, lines: list[str], error: OSError) -> None:
     shutil.rmtree(out / "report", ignore_errors=True)
     (out / "summary.md.part").unlink(missing_ok=True)
     named = [line for line in lines if line.startswith(("# ", "## ", "### ", "* ", "Exit code"))]
-    write(out / "summary.md", "\n".join([*named, "", f"The programs are in the store alone: {error.strerror}."]) + "\n")
+    write(out / "summary.md", within_limit("\n".join([*named, "", f"The programs are in the store alone: {error.strerror}."]) + "\n"))
 
 
 def make_report(store: Store, out: Path, rows: list[Row]) -> str:
-    """report/, of these causes; why there is none."""
+    """report/, of these causes, and of the first findings without one; why there is none."""
     shutil.rmtree(out / "report", ignore_errors=True)
+    untriaged = [c for c in rows if not c["triaged"]]
+    rows = [c for c in rows if c["triaged"]] + sorted(untriaged, key=lambda c: (by_weight(c), len(c["program"])))[:MAX_UNTRIAGED_PAGES]
     if not rows:
         return ""
     made = store.run("report", *[cause["full_id"] for cause in rows], "-o", str(out / "report"))
@@ -92,25 +137,113 @@ def links(out: Path, cause: Row) -> str:
     return ", ".join(there)
 
 
+def repeat(store: Store, cause: Row) -> str:
+    return f"again: `scatterproof repro {cause['id']} --db {store.db}`"
+
+
 def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
-    lines = [f"### {cause['id']}: {cause['severity']}, {plain(cause['title'])}", ""]
+    lines = [f"### {cause['id']}: {cause['severity']}, {clipped(plain(cause['title']))}", ""]
     if cause["blame"]:
-        lines += [cause["blame"].replace("\n", " "), ""]
-    several = f"{cause['nfindings']} findings" if cause["nfindings"] > 1 else "1 finding"
-    times = f"{cause['nobs']} time{'' if cause['nobs'] == 1 else 's'}"
-    where = f"{several}, seen {times} on {code(cause['target'])}, since {cause['first_seen']}"
+        lines += [clipped(cause["blame"].replace("\n", " "), 10 * MAX_LINE), ""]
+    times = counted(cause["nobs"], "time")
+    where = f"{counted(cause['nfindings'], 'finding')}, seen {times} on {code(cause['target'])}, since {cause['first_seen']}"
     size = "minimised" if cause["minimised"] else "not minimised yet"
-    what = "; ".join(filter(None, (where, size, links(out, cause), f"again: `scatterproof repro {cause['id']} --db {store.db}`")))
-    return [*lines, what, "", "```", cause["program"].rstrip("\n"), "```", ""]
+    return [*lines, "; ".join(filter(None, (where, size, links(out, cause), repeat(store, cause)))), "", *program_block(cause)]
+
+
+def listed(out: Path, cause: Row) -> str:
+    there = f": {links(out, cause)}" if links(out, cause) else ""
+    marked = " (somebody has marked a finding of this cause)" if set(cause["states"].split()) - set(OPEN) else ""
+    return f"* {cause['id']}: {cause['severity']}, {clipped(plain(cause['title']))}; since {cause['first_seen']}{marked}{there}"
+
+
+def index_page(out: Path) -> str:
+    return ": [index page](report/index.html)" if (out / "report/index.html").exists() else ""
+
+
+def list_causes(out: Path, rows: list[Row]) -> list[str]:
+    """A line each, then how many more."""
+    lines = [listed(out, cause) for cause in rows[:MAX_LISTED]]
+    return [*lines, *([f"* and {len(rows) - MAX_LISTED} more{index_page(out)}"] if len(rows) > MAX_LISTED else []), ""]
+
+
+def show_causes(store: Store, out: Path, rows: list[Row]) -> list[str]:
+    """The first with their programs, the next with a line."""
+    rows = sorted(rows, key=by_weight)
+    lines = [line for cause in rows[:MAX_SHOWN] for line in show_cause(store, out, cause)]
+    return lines + (list_causes(out, rows[MAX_SHOWN:]) if len(rows) > MAX_SHOWN else [])
 
 
 def to_do(store: Store, out: Path, cause: Row) -> str:
-    """One line: what somebody does with a new cause."""
+    """One line: what somebody does with a cause."""
+    name = f"* {cause['id']}: {clipped(plain(cause['title']))}"
     if not cause["triaged"]:
-        return f"* {cause['id']}: {plain(cause['title'])}: `scatterproof triage {cause['id']} --db {store.db}`"
+        return f"{name}: `scatterproof triage {cause['id']} --db {store.db}`"
     read = f"; read {links(out, cause)}" if links(out, cause) else ""
     mark = f"`scatterproof findings mark {cause['id']} known --issue URL --db {store.db}`, or dismissed"
-    return f"* {cause['id']}: {plain(cause['title'])}{read}; then {mark}"
+    return f"{name}{read}; then {mark}"
+
+
+def what_to_do(store: Store, out: Path, causes: list[Row], untriaged: list[Row]) -> list[str]:
+    """The first screen: at most MAX_TO_DO lines."""
+    causes = sorted(causes, key=by_weight)
+    room = MAX_TO_DO - bool(untriaged)
+    shown = causes if len(causes) <= room else causes[:room - 1]
+    lines = [to_do(store, out, cause) for cause in shown]
+    if len(causes) > len(shown):
+        lines.append(f"* and {len(causes) - len(shown)} more{index_page(out)}")
+    if untriaged:
+        goes_on = f"`scatterproof triage --db {store.db}` goes on with them"
+        lines.append(f"* {counted(len(untriaged), 'finding')} not triaged yet: {goes_on}{one_bug(untriaged)}")
+    return ["## What to do now", "", *lines, ""] if lines else []
+
+
+# ---- findings without a cause ------------------------------------------------------------------------------------------------------------
+
+
+def stage(target: str) -> str:
+    """torch-2.15.0:inductor@cpu+dynamic: torch:inductor, whatever the version, the device and the options."""
+    family, _, rest = target.partition(":")
+    if family == "python":
+        return target
+    return f"{family.partition('-')[0]}:{re.split('[@+]', rest)[0]}"
+
+
+def sort_of_error(finding: Row) -> str:
+    """Its kind and how its signature begins; numbers, which differ from program to program, are all one."""
+    words = re.sub(r"\d+", "N", finding["signature"]).split()[:6]
+    return f"{finding['kind']}: {' '.join(words)}" if words else str(finding["kind"])
+
+
+def one_bug(untriaged: list[Row]) -> str:
+    """Of several, whether most have one kind on one stage."""
+    (kind, where), n = Counter((f["kind"], stage(f["target"])) for f in untriaged).most_common(1)[0]
+    if n < 3 or 2 * n <= len(untriaged):
+        return ""
+    return f". Most of these may be one bug: {n} of {len(untriaged)} are {plain(kind)} on {plain(where)}"
+
+
+def show_untriaged(store: Store, out: Path, untriaged: list[Row], nnew: int) -> list[str]:
+    lines = [f"## Not triaged yet: {counted(len(untriaged), 'finding')}", ""]
+    if not untriaged:
+        return lines
+    old = f"{nnew} of them new, the others older and seen again. " if nnew < len(untriaged) else ""
+    one = one_bug(untriaged).removeprefix(". ")
+    lines += [f"{old}Triage has not given them a cause, so nobody knows how many bugs they are.{' ' + one + '.' if one else ''}", ""]
+    sorts = Counter((stage(f["target"]), sort_of_error(f)) for f in untriaged).most_common()
+    lines += ["| stage | sort of error | findings |", "|---|---|---:|"]
+    lines += [f"| {plain(where)} | {clipped(plain(sort))} | {n} |" for (where, sort), n in sorts[:MAX_SORTS]]
+    if len(sorts) > MAX_SORTS:
+        lines.append(f"| | {len(sorts) - MAX_SORTS} other sorts | {sum(n for _, n in sorts[MAX_SORTS:])} |")
+    smallest = sorted(untriaged, key=lambda f: (f["program"].count("\n"), len(f["program"])))[:MAX_SMALLEST]
+    lines += ["", f"The smallest {'programs' if len(smallest) > 1 else 'program'}:", ""]
+    for f in smallest:
+        lines += [f"#### {f['id']}: {f['severity']}, {clipped(plain(f['title']))}", ""]
+        lines += ["; ".join(filter(None, (f"on {code(f['target'])}", links(out, f), repeat(store, f)))), "", *program_block(f)]
+    return lines
+
+
+# ---- what was seen ---------------------------------------------------------------------------------------------------------------------
 
 
 def time_text(since: int) -> str:
@@ -146,6 +279,19 @@ def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
     return new, [c for c in others if c not in new], regressed
 
 
+class Seen:
+    """What this night saw, sorted by what a person does with it."""
+
+    def __init__(self, new: list[Row], again: list[Row], regressed: list[Row]) -> None:
+        def open_causes(rows: list[Row]) -> list[Row]:
+            return [c for c in rows if c["triaged"] and c["reach"] != "aten"]
+
+        self.overload = [c for c in [*new, *again] if c["triaged"] and c["reach"] == "aten"]
+        self.untriaged = [c for c in [*new, *again] if not c["triaged"]]
+        self.nuntriaged_new = sum(not c["triaged"] for c in new)
+        self.new, self.again, self.regressed = open_causes(new), open_causes(again), regressed
+
+
 def known(store: Store, since: int) -> list[Row]:
     here = sighted(store, since)
     rows = store.ask(
@@ -165,11 +311,16 @@ VERDICT = {
 }
 
 
-def head(args: argparse.Namespace, summary: Row, judged: int, began: str) -> list[str]:
+def head(args: argparse.Namespace, began: str) -> list[str]:
     verdict = VERDICT.get(args.exit_code, f"interrupted by signal {args.exit_code - 128}" if args.exit_code > 128 else "")
     lines = [f"# Night of {began}", "", f"Exit code {args.exit_code}: {verdict}.", ""]
     if args.exit_code > 128:
         lines += ["**This night was interrupted.** What follows is what it had found until then; the next one goes on.", ""]
+    return lines
+
+
+def numbers(args: argparse.Namespace, summary: Row, judged: int) -> list[str]:
+    lines = ["## The night in numbers", ""]
     lines.append(f"* targets: {', '.join(map(code, summary.get('targets', args.target)))}; seed {args.seed}")
     if args.canary:
         lines.append("* **the canary was not found**: a planted fault went unseen" if args.canary == 4 else "* the canary did not run")
@@ -193,7 +344,7 @@ def head(args: argparse.Namespace, summary: Row, judged: int, began: str) -> lis
     else:
         lines.append("* the campaign did not come to its end")
     if args.marked:
-        lines.append(f"* upstream's bugs, once: {args.marked}")
+        lines.append(f"* upstream's bugs (mark-known): {args.marked}")
     if args.triage:
         lines.append(f"* triage ended with exit code {args.triage} (triage.log): some findings may not be minimised")
     return [*lines, ""]
@@ -230,21 +381,17 @@ def trend(store: Store, all_causes: list[Row]) -> list[str]:
     return [*lines, ""]
 
 
-def show_open(store: Store, out: Path, new: list[Row], again: list[Row], regressed: list[Row]) -> list[str]:
-    """What a person looks at, then what was there before."""
-    lines = []
-    if new or regressed:
-        lines += ["## What to do now", "", *[to_do(store, out, cause) for cause in [*regressed, *new]], ""]
-    for title, rows in ((f"## New: {len(new)} causes", new), (f"## Regressed: {len(regressed)}", regressed)):
-        lines += [title, ""]
-        for cause in rows:
-            lines += show_cause(store, out, cause)
-    lines += [f"## Open, seen again: {len(again)} causes", ""]
-    for cause in again:
-        marked = " (somebody has marked a finding of this cause)" if set(cause["states"].split()) - set(OPEN) else ""
-        since = f"since {cause['first_seen']}{marked}"
-        lines.append(f"* {cause['id']}: {cause['severity']}, {plain(cause['title'])}; {since}: {links(out, cause)}")
-    return [*lines, ""]
+def show_open(store: Store, out: Path, seen: Seen) -> list[str]:
+    """The causes, then the findings that have none yet."""
+    lines = [f"## New: {counted(len(seen.new), 'cause')}", "", *show_causes(store, out, seen.new)]
+    lines += [f"## Regressed: {len(seen.regressed)}", "", *show_causes(store, out, seen.regressed)]
+    lines += show_untriaged(store, out, seen.untriaged, seen.nuntriaged_new)
+    lines += [f"## Open, seen again: {counted(len(seen.again), 'cause')}", "", *list_causes(out, sorted(seen.again, key=by_weight))]
+    return lines
+
+
+def limited(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= MAX_LISTED else [*lines[:MAX_LISTED], f"* and {len(lines) - MAX_LISTED} more"]
 
 
 def show_rest(store: Store, since: int, overload: list[Row], shouts: list[Row], there: bool) -> tuple[list[str], int, int]:
@@ -252,16 +399,19 @@ def show_rest(store: Store, since: int, overload: list[Row], shouts: list[Row], 
     rows = known(store, since) if there else []
     lines = []
     if overload:
-        names = ", ".join(f"{c['id']} ({plain(c['title'])})" for c in overload)
+        names = ", ".join(f"{c['id']} ({plain(c['title'])})" for c in overload[:MAX_SHOWN])
+        names += ", ..." if len(overload) > MAX_SHOWN else ""
         lines += [f"Only callers of the overload (`torch.ops.aten`) meet {len(overload)} more: {names}.", ""]
     lines += [f"## Known, seen again: {len(rows)}", ""]
-    lines += [f"* {r['id']} {r['state']}, {r['severity']}: {code(r['signature'])}{' ' + r['issue'] if r['issue'] else ''}" for r in rows]
+    lines += limited([f"* {r['id']} {r['state']}, {r['severity']}: {code(clipped(r['signature']))}{' ' + clipped(r['issue']) if r['issue'] else ''}"
+                      for r in rows])
     gone = [s for s in shouts if s["what"] == "no longer happens"]
     lines += ["", f"## No longer happens: {len(gone)}", ""]
+    asked = []
     for s in gone:
         mark = f"`scatterproof findings mark {s['recheck']} fixed-in VERSION --db FILE`"
-        lines.append(f"* {s['recheck']} on {code(s['targets'])}: {code(s['signature'])}: is it fixed? {mark}")
-    return [*lines, ""], len(rows), len(gone)
+        asked.append(f"* {s['recheck']} on {code(clipped(s['targets']))}: {code(clipped(s['signature']))}: is it fixed? {mark}")
+    return [*lines, *limited(asked), ""], len(rows), len(gone)
 
 
 def arguments() -> argparse.Namespace:
@@ -270,7 +420,7 @@ def arguments() -> argparse.Namespace:
         parser.add_argument(name, required=True)
     for name in ("--since", "--exit-code", "--canary", "--triage", "--seed"):
         parser.add_argument(name, type=int, required=True)
-    parser.add_argument("--marked", default="", help="what scripts/mark-known said")
+    parser.add_argument("--marked", default="", help="what scripts/mark-known said, or why it did not run")
     parser.add_argument("--target", action="append", default=[])
     return parser.parse_args()
 
@@ -281,22 +431,22 @@ def main() -> int:
     summary, shouts = campaign(out / "campaign.json")
     began = datetime.fromtimestamp(args.since // 1000, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     there = Path(args.db).exists() and Path(args.db).stat().st_size > 0
-    new, again, regressed = causes(store, args.since) if there else ([], [], [])
-    overload = [c for c in [*new, *again] if c["reach"] == "aten"]
-    new, again = [c for c in new if c not in overload], [c for c in again if c not in overload]
-    no_report = make_report(store, out, [*regressed, *new, *again])
-    lines = head(args, summary, judged(store, args.since, summary["targets"]) if summary and there else 0, began)
+    seen = Seen(*causes(store, args.since)) if there else Seen([], [], [])
+    no_report = make_report(store, out, [*seen.regressed, *seen.new, *seen.again, *seen.untriaged])
+    lines = head(args, began)
     if no_report:
         lines += [f"There is no report: {no_report}", ""]
-    lines += show_open(store, out, new, again, regressed)
-    rest, nknown, ngone = show_rest(store, args.since, overload, shouts, there)
+    lines += what_to_do(store, out, [*seen.regressed, *seen.new], seen.untriaged)
+    lines += numbers(args, summary, judged(store, args.since, summary["targets"]) if summary and there else 0)
+    lines += show_open(store, out, seen)
+    rest, nknown, ngone = show_rest(store, args.since, seen.overload, shouts, there)
     lines += rest + (trend(store, store.causes()) if there else [])
     try:
-        write(out / "summary.md", "\n".join(lines) + "\n")
+        write(out / "summary.md", within_limit("\n".join(lines) + "\n"))
     except OSError as error:
         write_briefly(out, lines, error)
-    print(f"{out / 'summary.md'}: {len(new)} new causes, {len(regressed)} regressed, {len(again)} open and seen again, {nknown} known,"
-          f" {ngone} no longer happen")
+    print(f"{out / 'summary.md'}: {counted(len(seen.new), 'new cause')}, {len(seen.regressed)} regressed, {len(seen.again)} open and seen"
+          f" again, {counted(len(seen.untriaged), 'finding')} not triaged yet, {nknown} known, {ngone} no longer happen")
     return 0
 
 

@@ -56,6 +56,7 @@ struct target_hello {
 	char version[64];   /* "2.11.0+cu130"; "": the family has no versions */
 	char versions[320]; /* everything known: "torch 2.11.0+cu130, python 3.11.2" */
 	char device[96];    /* "cpu", "cuda, NVIDIA H200" */
+	char missing[128];  /* why the device that the target names is not there; "": it is */
 };
 
 struct exec_options;

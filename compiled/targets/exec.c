@@ -80,6 +80,21 @@ static bool names(const struct target *t, const struct exec *e, struct err *err)
 	return false;
 }
 
+/* A program that is sent to a device that is not there would only say so. */
+static bool has_device(const struct target *t, const struct exec *e, struct err *err)
+{
+	struct target_hello h;
+	struct strbuf name;
+	CHECK(e->driver->hello(&h, e->proc, t));
+	if (!h.missing[0])
+		return true;
+	sb_init(&name);
+	target_print(&name, t);
+	err_set(err, "target '%s': its device is missing: %s", name.s, h.missing);
+	sb_free(&name);
+	return false;
+}
+
 enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *err)
 {
 	enum { STEP_MS = 100 };
@@ -100,6 +115,8 @@ enum exec_identity exec_identify(struct target *t, struct exec *e, struct err *e
 	}
 	if (!names(t, e, err))
 		return EXEC_OTHER;
+	if (!has_device(t, e, err))
+		return EXEC_BROKEN;
 	snprintf(t->version, sizeof t->version, "%s", version);
 	return EXEC_IDENTIFIED;
 }

@@ -27,7 +27,7 @@ bool exec_warm(struct exec *e, struct err *err); /* starts the child now; does n
 /* A name is what runs: waits for the child (started if need be) to say which version it is. */
 enum exec_identity {
 	EXEC_IDENTIFIED, /* t->version is that version, without local suffix ("2.11.0"); families without versions: "" as before */
-	EXEC_BROKEN,     /* it does not start */
+	EXEC_BROKEN,     /* it does not start, or the device is missing */
 	EXEC_OTHER       /* it is not the version that t names */
 };
 /* t: any target of the slot. err: the sentence for the latter two. */

@@ -55,6 +55,10 @@ static bool take_option(struct arguments *r, const char *given, struct err *err)
 	if (row->value && !r->value) {
 		if (r->at + 1 >= r->argc)
 			return err_set(err, "%s needs a value", row->name);
+		const char *next = r->argv[r->at + 1];
+		if (str_starts(next, "--"))
+			return err_set(err, "%s needs a value, and '%.60s' is an option (a file of that name: ./%.60s; any other value: %s=%.60s)",
+				row->name, next, next, row->name, next);
 		r->value = r->argv[++r->at];
 	}
 	return true;

@@ -40,6 +40,7 @@ int case_open(struct triage_case *c, const struct options *o, struct arena *a)
 	enum store_status st;
 	*c = (struct triage_case){.o = o, .started = clock_s(), .a = a};
 	c->end = o->time_s > 0 ? c->started + o->time_s : 0;
+	c->last_end = MAX(c->end, c->started + o->finish_s);
 	int rc = load(c);
 	if (rc != EXIT_CLEAN)
 		return rc;
@@ -103,6 +104,7 @@ int case_fails(struct ran *out, struct triage_case *c)
 	return EXIT_VOID;
 }
 
+void case_extend(struct triage_case *c) { c->end = c->end > 0 ? c->last_end : 0; }
 bool case_over(const struct triage_case *c) { return interrupt_asked() || (c->end > 0 && clock_s() > c->end); }
 int case_seconds(const struct triage_case *c) { return (int)(clock_s() - c->started); }
 

@@ -14,6 +14,7 @@ struct triage_case {
 	struct runner *runner;
 	double started;  /* clock_s() */
 	double end;      /* clock_s() after which no question is asked any more; 0: none (--time) */
+	double last_end; /* of a finding that is minimised: it is finished before another begins */
 	struct arena *a; /* of everything that lasts */
 };
 
@@ -23,6 +24,7 @@ void case_close(struct triage_case *c);
 /* The program on its target, in c->a; of a finding that is a crash again, up to RUNNER_TRIES times, as long as it does not fail.
  * EXIT_CLEAN: it fails, as the finding does; else it was said what it does instead: what is learnt of that is not the finding's. */
 int case_fails(struct ran *out, struct triage_case *c);
+void case_extend(struct triage_case *c);       /* from now on last_end is the end */
 bool case_over(const struct triage_case *c);   /* a signal, or --time is over: what there is, is the result */
 int case_seconds(const struct triage_case *c); /* since it was opened */
 

@@ -6,6 +6,7 @@
 
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
+#include "fuzz/cli/options.h"
 #include "fuzz/triage/title.h"
 #include "reports/render/causes_show.h"
 
@@ -83,19 +84,18 @@ static void print_cause(const struct store_cause *c, const char *db, const struc
 
 static void print_all(const struct store_causes *all, const char *db, const struct look *look, struct arena *a)
 {
-	int known = 0, without = 0;
+	struct strbuf sb;
+	int shown = 0;
 	for (int i = 0; i < all->n; i++) {
-		const struct store_cause *c = &all->cause[i];
-		if (!c->open)
+		if (!all->cause[i].open)
 			continue;
-		known += c->triaged;
-		without += !c->triaged;
-		print_cause(c, db, look, a);
+		shown++;
+		print_cause(&all->cause[i], db, look, a);
 	}
-	printf("%s%d open cause%s", known + without ? "\n" : "", known, known == 1 ? "" : "s");
-	if (without)
-		printf(", and %d finding%s without one yet: the next `triage` goes on there", without, without == 1 ? "" : "s");
-	printf("\n");
+	sb_init(&sb);
+	causes_count(&sb, all);
+	printf("%s%s%s\n", shown ? "\n" : "", sb.s, strstr(sb.s, " without one ") ? ": the next `triage` goes on there" : "");
+	sb_free(&sb);
 }
 
 static void print_json(const struct store_causes *all)
@@ -109,7 +109,33 @@ static void print_json(const struct store_causes *all)
 	sb_free(&sb);
 }
 
-int causes_print(const char *db, bool json, const struct look *look)
+/* What is printed of all: one cause, or NULL for every open one. An exit code. */
+static int print_of(const struct store_causes *all, const char *id, const char *db, bool json, const struct look *look, struct arena *a)
+{
+	struct strbuf sb;
+	const struct store_cause *c = NULL;
+	int rc = EXIT_CLEAN;
+	sb_init(&sb);
+	if (id)
+		c = store_causes_find(all, id, &sb);
+	if (id && !c) {
+		complain("%s", sb.s);
+		rc = EXIT_USAGE;
+	} else if (c && json) {
+		cause_json(&sb, c);
+		printf("%s", sb.s);
+	} else if (c) {
+		print_cause(c, db, look, a);
+	} else if (json) {
+		print_json(all);
+	} else {
+		print_all(all, db, look, a);
+	}
+	sb_free(&sb);
+	return rc;
+}
+
+static int read_and_print(const char *db, const char *id, bool json, const struct look *look)
 {
 	enum store_status status;
 	struct err err = {0};
@@ -122,16 +148,18 @@ int causes_print(const char *db, bool json, const struct look *look)
 	}
 	arena_init(&a);
 	status = store_causes(&all, s, &a);
+	int rc = store_exit_code(status);
 	if (status != STORE_OK) {
 		complain("%s", store_message(s));
 	} else {
 		titles_write(&all, &a);
-		if (json)
-			print_json(&all);
-		else
-			print_all(&all, db, look, &a);
+		rc = print_of(&all, id, db, json, look, &a);
 	}
 	arena_free(&a);
 	store_close(s, NULL);
-	return store_exit_code(status);
+	return rc;
 }
+
+int causes_print(const char *db, bool json, const struct look *look) { return read_and_print(db, NULL, json, look); }
+
+int cause_print_of(const char *db, const char *id, bool json, const struct look *look) { return read_and_print(db, id, json, look); }

@@ -6,5 +6,7 @@
 
 /* Those that have an open finding. An exit code; what is wrong was said. */
 int causes_print(const char *db, bool json, const struct look *look);
+/* The cause of this finding alone, as the list has it. id: a number or a prefix, as commands take it. */
+int cause_print_of(const char *db, const char *id, bool json, const struct look *look);
 
 #endif

@@ -44,11 +44,10 @@ int cmd_blame(const struct options *o) { return run_step(o, "blame", step_blame,
 
 /* ---- all of them --------------------------------------------------------------------------------------------------------------------- */
 
+#define STOPPED "stopped before the end" /* as step_minimize says it */
+
 /* What the store has is not done again; stopped half-way is not had. */
-static bool is_minimised(const struct triage_case *c)
-{
-	return c->x.f.minimised && !case_has(c, EVENT_MINIMISED, "stopped before the end");
-}
+static bool is_minimised(const struct triage_case *c) { return c->x.f.minimised && !case_has(c, EVENT_MINIMISED, STOPPED); }
 
 /* The time of this finding is over between two steps. */
 static int not_blamed_yet(const struct triage_case *c, const char **how)
@@ -68,6 +67,8 @@ static int all_steps(struct triage_case *c, const char **how)
 {
 	const char *before = "";
 	int rc = EXIT_CLEAN;
+	if (is_minimised(c))
+		case_extend(c);
 	if (!case_has(c, EVENT_CONFIRMED, "data seeds")) {
 		rc = step_confirm(c, how);
 		before = arena_printf(c->a, "%s; ", *how);
@@ -81,6 +82,8 @@ static int all_steps(struct triage_case *c, const char **how)
 		if (rc != EXIT_VOID || case_over(c))
 			return rc;
 		rc = step_minimize(c, how);
+		if (rc == EXIT_CLEAN && !strstr(*how, STOPPED))
+			case_extend(c);
 		before = arena_printf(c->a, "%s%s; ", before, *how);
 	} else if (has_lying_names(c)) {
 		rc = step_names(c, how);
@@ -99,4 +102,4 @@ static int all_steps(struct triage_case *c, const char **how)
 	return rc;
 }
 
-int triage_one(const struct options *o) { return run_step(o, "triage", all_steps, stdout, false); }
+int triage_one(const struct options *o, FILE *said) { return run_step(o, "triage", all_steps, said, false); }

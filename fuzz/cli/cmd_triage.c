@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "eager/base/clock.h"
@@ -45,21 +47,28 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 	return true;
 }
 
+/* The most severe first; then what is predicted wrongly, because a silent error of a layout is worth most; then the smallest program, which
+ * is minimised soonest; then what is seen most often. */
 static int list_todo(struct todo *t, const char *db)
 {
 	static const char sql[] =
-		"select v.full_id, v.signature from v_findings v join finding_state t on t.name = v.state where t.open and v.target <> "
-		"'scatterproof' and v.signature not like 'invalid: %' and not exists (select 1 from v_events e where e.full_id = v.full_id and "
-		"e.kind = 'cause') and coalesce((select kind from v_events e where e.full_id = v.full_id and e.kind in ('confirmed', "
-		"'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by v.severity, v.nobs desc, v.full_id";
+		"select lower(hex(s.finding)), s.signature from finding_summary s join finding_state t on t.name = s.state join program p on p.id = "
+		"s.program where t.open and s.target <> 'scatterproof' and s.signature not like 'invalid: %' and not exists (select 1 from event e "
+		"where e.finding = s.finding and e.kind = 'cause') and coalesce((select kind from event e where e.finding = s.finding and e.kind in "
+		"('confirmed', 'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by s.severity, s.signature not like "
+		"'%predicted layout%', (length(p.text) - length(replace(p.text, ' = ', ''))) / 3 - (length(p.text) - length(replace(p.text, "
+		"' = input(', ''))) / 9, s.nobs desc, s.finding";
 	return ask_store(db, sql, take_row, t);
 }
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
 
-#define OF_TRIAGE "SCATTERPROOF_TRIAGE" /* the number of the process that holds the store's lock, for those that it starts */
+/* For the processes that it starts: the number of the one that holds the store's lock, and the seconds after which a finding that is
+ * minimised ends, too. */
+#define OF_TRIAGE "SCATTERPROOF_TRIAGE"
 
-/* A finding gets its share of the time that is left, but enough for most. */
+/* To be minimised, a finding gets its share of the time that is left, but enough for most, and half of what is left: a few causes are
+ * worth more than many findings that were begun. Once it is minimised, it is finished with what is left of all. */
 enum { MOST_S = 600, ENOUGH_S = 60 };
 
 struct worker {
@@ -74,7 +83,8 @@ struct triage {
 	int next;
 	struct worker *worker;
 	int nworkers, running;
-	int rc; /* of the last that failed; EXIT_CLEAN: none */
+	int rc;           /* of the last that failed; EXIT_CLEAN: none */
+	bool on_terminal; /* one line says what is done now */
 };
 
 static bool over(const struct triage *t) { return interrupt_asked() || (t->end != 0 && clock_s() > t->end); }
@@ -84,17 +94,21 @@ static int seconds_for(const struct triage *t, int row)
 	if (t->end == 0)
 		return MOST_S;
 	const double left = t->end - clock_s(), share = left * t->nworkers / (t->todo.n - row);
-	return MAX(1, (int)MIN(MIN(MAX(share, ENOUGH_S), MOST_S), left));
+	return MAX(1, (int)MIN(MIN(MAX(MAX(share, left / 2), ENOUGH_S), MOST_S), left));
 }
+
+static int seconds_to_finish(const struct triage *t) { return t->end == 0 ? 2 * MOST_S : MAX(1, (int)MIN(2 * MOST_S, t->end - clock_s())); }
 
 /* The same program and options, one finding. */
 static char **arguments(const struct triage *t, int row, struct arena *a)
 {
 	char **argv = ARENA_ZNEW(a, char *, 14);
 	int n = 0;
-	const char *const fixed[] = {t->o->self, "triage", t->todo.row[row].id, "--db", t->o->db, "--quiet"};
+	const char *const fixed[] = {t->o->self, "triage", t->todo.row[row].id, "--db", t->o->db};
 	for (int i = 0; i < ARRAY_LEN(fixed); i++)
 		argv[n++] = arena_strdup(a, fixed[i]);
+	if (!t->on_terminal) /* nobody sees its steps */
+		argv[n++] = arena_strdup(a, "--quiet");
 	if (t->o->python) {
 		argv[n++] = arena_strdup(a, "--python");
 		argv[n++] = arena_strdup(a, t->o->python);
@@ -117,8 +131,8 @@ static bool begin(struct triage *t, struct worker *w, int row)
 	*w = (struct worker){.row = row, .said = tmpfile()};
 	w->pid = w->said ? fork() : -1;
 	if (w->pid == 0) {
-		char number[24];
-		snprintf(number, sizeof number, "%ld", (long)parent);
+		char number[48];
+		snprintf(number, sizeof number, "%ld %d", (long)parent, seconds_to_finish(t));
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() == parent && setenv(OF_TRIAGE, number, 1) == 0 && dup2(fileno(w->said), STDOUT_FILENO) >= 0
 			&& dup2(fileno(w->said), STDERR_FILENO) >= 0)
@@ -140,11 +154,14 @@ static bool begin(struct triage *t, struct worker *w, int row)
 
 static void print_said(FILE *said, bool quiet)
 {
+	enum { STEP = ' ' }; /* how a line begins that says what is done, not what came out */
 	char line[4096];
 	struct arena a;
 	arena_init(&a);
 	rewind(said);
 	while (!quiet && fgets(line, sizeof line, said)) {
+		if (line[0] == STEP)
+			continue;
 		line[strcspn(line, "\n")] = 0;
 		fprintf(stderr, "  %s\n", escaped_line(&a, line));
 		arena_reset(&a);
@@ -162,6 +179,68 @@ static void stop_if_full(struct triage *t)
 		return;
 	complain("%s: its disk is full: what is left is not begun", t->o->db);
 	t->next = t->todo.n;
+}
+
+/* The last whole line that a process has written so far, in a; "": none. */
+static const char *last_said(FILE *said, struct arena *a)
+{
+	char text[1024];
+	struct stat st;
+	if (fstat(fileno(said), &st) != 0)
+		return "";
+	const off_t from = MAX(st.st_size - (off_t)sizeof text + 1, 0);
+	const ssize_t n = pread(fileno(said), text, sizeof text - 1, from);
+	text[MAX(n, 0)] = 0;
+	char *end = strrchr(text, '\n');
+	if (!end)
+		return "";
+	*end = 0;
+	const char *last = strrchr(text, '\n');
+	last = last ? last + 1 : text;
+	return escaped_line(a, last + strspn(last, " "));
+}
+
+/* What the process that began first does now, over the line that said so before. */
+static void show_now(const struct triage *t, const struct worker *w)
+{
+	struct arena a;
+	struct strbuf sb;
+	arena_init(&a);
+	sb_init(&sb);
+	const char *said = last_said(w->said, &a);
+	const char *line =
+		arena_printf(&a, "%d of %d: %.*s %s", w->row + 1, t->todo.n, STORE_ID_DIGITS, t->todo.row[w->row].id, said[0] ? said : "begins");
+	sb_fit(&sb, line, MAX(screen_width(STDERR_FILENO) - 1, 20));
+	fprintf(stderr, "\r\x1b[K%s", sb.s);
+	fflush(stderr);
+	sb_free(&sb);
+	arena_free(&a);
+}
+
+static void clear_now(const struct triage *t)
+{
+	if (t->on_terminal)
+		fputs("\r\x1b[K", stderr);
+}
+
+/* Meanwhile, a few times a second, what the first of them does. As waitpid: -1 with EINTR if a signal came. */
+static pid_t wait_for_any(struct triage *t, int *status)
+{
+	const struct timespec tick = {.tv_nsec = 250000000};
+	pid_t pid;
+	if (!t->on_terminal)
+		return waitpid(-1, status, 0);
+	while ((pid = waitpid(-1, status, WNOHANG)) == 0) {
+		const struct worker *first = NULL;
+		for (int i = 0; i < t->nworkers; i++)
+			if (t->worker[i].pid && (!first || t->worker[i].row < first->row))
+				first = &t->worker[i];
+		show_now(t, first);
+		if (nanosleep(&tick, NULL) != 0)
+			return -1;
+	}
+	clear_now(t);
+	return pid;
 }
 
 static void ended(struct triage *t, struct worker *w, int status)
@@ -185,7 +264,7 @@ static void ended(struct triage *t, struct worker *w, int status)
 static void await_one(struct triage *t)
 {
 	int status;
-	pid_t pid = waitpid(-1, &status, 0);
+	pid_t pid = wait_for_any(t, &status);
 	if (pid < 0 && interrupt_asked()) /* whoever sent the signal to us alone did not send it to them */
 		for (int i = 0; i < t->nworkers; i++)
 			if (t->worker[i].pid > 0)
@@ -273,7 +352,7 @@ static double end_of(const struct options *o)
 static int triage_all(const struct options *o)
 {
 	struct arena a;
-	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs};
+	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs, .on_terminal = !o->quiet && isatty(STDERR_FILENO)};
 	arena_init(&a);
 	struct todo left = {.a = &a};
 	t.todo.a = &a;
@@ -298,14 +377,21 @@ static int triage_alone(const struct options *o)
 {
 	const char *under = getenv(OF_TRIAGE);
 	struct arena a;
-	if (under && atol(under) == (long)getppid())
-		return triage_one(o);
+	long parent;
+	int finish_s;
+	if (under && sscanf(under, "%ld %d", &parent, &finish_s) == 2 && parent == (long)getppid()) {
+		struct options of_triage = *o;
+		of_triage.finish_s = finish_s;
+		return triage_one(&of_triage, stdout);
+	}
 	if (result_can_be_kept(o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	arena_init(&a);
-	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o);
+	int lock = lock_store(o->db, &a), rc = lock < 0 ? EXIT_TARGET : triage_one(o, stderr);
 	if (lock >= 0)
 		unlock_store(o->db, lock, &a);
+	if (rc == EXIT_CLEAN)
+		rc = cause_print_of(o->db, o->file[0], o->json, &o->look);
 	arena_free(&a);
 	return rc;
 }

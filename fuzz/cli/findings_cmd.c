@@ -401,10 +401,13 @@ static enum store_status do_causes(struct session *x)
 	if (x->o->argument)
 		return show_cause(x, &all);
 	if (!x->o->json)
-		causes_list(&x->out.pending, &all, x->o->all, &x->out.look);
-	for (int i = 0; i < all.n && x->o->json; i++)
-		if (all.cause[i].open || x->o->all)
+		causes_list(&x->out.pending, &all, x->o->all, x->o->filter.limit, &x->out.look);
+	int64_t left = x->o->filter.limit;
+	for (int i = 0; i < all.n && x->o->json && left != 0; i++)
+		if (all.cause[i].open || x->o->all) {
 			cause_json(&x->out.pending, &all.cause[i]);
+			left--;
+		}
 	return STORE_OK;
 }
 
@@ -488,7 +491,7 @@ int cmd_findings(int argc, char **argv, const struct screen *screen)
 	if (ok)
 		code = run_paged(&x, screen);
 	else
-		fprintf(stderr, "%sscatterproof findings: %s\n", findings_synopsis, err.msg);
+		fprintf(stderr, "scatterproof findings: %s%s\n", err.msg, strstr(err.msg, "--help") ? "" : " (try `scatterproof findings --help`)");
 	printer_free(&x.out);
 	sb_free(&x.complaint);
 	arena_free(&x.a);

@@ -67,7 +67,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_NEW_SINCE] = {"--new-since", "WHEN", "list", "first seen since then"},
 	[O_SORT] = {"--sort", "WORD", "list",
 		"last: seen latest first (if nothing is given), first: found latest first, severity, nobs: seen most often first"},
-	[O_LIMIT] = {"--limit", "N", "list sql", "at most N; of sql: end the query after this time (90s, 10m; 60s if not given)"},
+	[O_LIMIT] = {"--limit", "N", "list sql causes",
+		"at most N (of causes, the most serious); of sql: end the query after this time (90s, 10m; 60s if not given)"},
 	[O_ARTIFACT] = {"--artifact", "NAME", "show",
 		"all of what was kept under this name (report, stderr), harmful bytes as \\x1b (--json: the very bytes)"},
 	[O_PROGRAM] = {"--program", "ID", "show", "the text of this program (ids: `findings show`)"},
@@ -101,7 +102,7 @@ static void print_options(struct strbuf *sb, bool list, int width)
 }
 
 const char findings_synopsis[] = "usage: scatterproof findings [OPTION...] --db FILE\n"
-								 "       scatterproof findings causes [ID] [--all] [--json] --db FILE\n"
+								 "       scatterproof findings causes [ID] [--all] [--limit N] [--json] --db FILE\n"
 								 "       scatterproof findings show ID [--artifact NAME | --program ID] [--json] --db FILE\n"
 								 "       scatterproof findings sql 'select ...' [--limit T] [--json] --db FILE\n"
 								 "       scatterproof findings schema [TABLE] [--json]\n"

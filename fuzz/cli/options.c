@@ -79,7 +79,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep report",
 		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
-		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: a finding has 10m of it at most; "
+		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: minimizing a finding takes 10m of it at most; "
 		"bench: each row, CPU time)"},
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
@@ -306,6 +306,8 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_DIR:
 		if (o->folder)
 			return err_set(err, "-o and --out are the same: one of them is enough");
+		if (!v[0])
+			return err_set(err, "%s needs a folder, and its value is empty", opts[k].name);
 		o->folder = v;
 		return true;
 	case O_ALL: o->all = true; return true;

@@ -2,9 +2,12 @@
 #ifndef SCATTERPROOF_TRIAGE_ONE_H
 #define SCATTERPROOF_TRIAGE_ONE_H
 
+#include <stdio.h>
+
 #include "fuzz/cli/options.h"
 
-/* o: the finding's id in file[0], and db. EXIT_CLEAN: it has a cause now. EXIT_VOID: it does not fail any more. */
-int triage_one(const struct options *o);
+/* o: the finding's id in file[0], and db. EXIT_CLEAN: it has a cause now, or its time is over. EXIT_VOID: it does not fail any more. One
+ * line of what came out goes to said. */
+int triage_one(const struct options *o, FILE *said);
 
 #endif

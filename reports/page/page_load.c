@@ -81,8 +81,9 @@ static const char findings_sql[] =
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
-static const char tried_sql[] = "select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
-							   "order by 1, 2, 3";
+static const char tried_sql[] =
+	"select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
+	"order by 1, 2, 3";
 
 static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
 

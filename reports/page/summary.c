@@ -1,21 +1,21 @@
 /* summary.c: the table first, because a reader may stop there; each cause folds out. */
 #include "reports/page/ci.h"
 #include "reports/page/markup.h"
+#include "reports/render/causes_show.h"
 
 enum { MOST_PROGRAM = 8 << 10 };
 
 static void put_counts(struct strbuf *sb, const struct page_store *all)
 {
-	int open = 0, triaged = 0, high = 0;
+	int open = 0, high = 0;
 	for (int i = 0; i < all->causes.n; i++) {
 		const struct store_cause *c = &all->causes.cause[i];
 		open += c->open;
-		triaged += c->open && c->triaged;
 		high += c->open && c->severity == SEVERITY_HIGH;
 	}
-	sb_printf(sb, "## scatterproof: %d open cause%s\n\n", triaged, triaged == 1 ? "" : "s");
-	if (open > triaged)
-		sb_printf(sb, "And %d that triage has not had yet. ", open - triaged);
+	sb_puts(sb, "## scatterproof: ");
+	causes_count(sb, &all->causes);
+	sb_puts(sb, "\n\n");
 	sb_printf(sb, "%d silently wrong. %d decided (known, fixed, dismissed).\n\n", high, all->causes.n - open);
 }
 

@@ -82,19 +82,29 @@ static struct cells cells_of(const struct store_cause *c, bool short_stage, stru
 		escaped_line(a, stage), short_versions(c, a), arena_printf(a, "%" PRId64, c->nobs), escaped_line(a, representative_state(c))}};
 }
 
-static void count_causes(struct strbuf *sb, const struct store_causes *all, bool closed, const struct look *look)
+void causes_count(struct strbuf *sb, const struct store_causes *all)
+{
+	int64_t open = 0, without = 0;
+	for (int i = 0; i < all->n; i++) {
+		const struct store_cause *c = &all->cause[i];
+		open += c->open && c->triaged;
+		without += c->open && !c->triaged ? c->nfindings : 0;
+	}
+	sb_printf(sb, "%" PRId64 " open cause%s", open, open == 1 ? "" : "s");
+	if (without)
+		sb_printf(sb, ", and %" PRId64 " finding%s without one yet", without, without == 1 ? "" : "s");
+}
+
+static void count_causes(struct strbuf *sb, const struct store_causes *all, bool closed, int not_shown, const struct look *look)
 {
 	struct strbuf line;
-	int open = 0, untriaged = 0;
-	for (int i = 0; i < all->n; i++) {
-		open += all->cause[i].open && all->cause[i].triaged;
-		untriaged += all->cause[i].open && !all->cause[i].triaged;
-	}
-	const int others = all->n - open - untriaged;
+	int others = 0;
+	for (int i = 0; i < all->n; i++)
+		others += !all->cause[i].open;
 	sb_init(&line);
-	sb_printf(&line, "%d open cause%s", open, open == 1 ? "" : "s");
-	if (untriaged)
-		sb_printf(&line, "; %d that triage has not had yet", untriaged);
+	causes_count(&line, all);
+	if (not_shown)
+		sb_printf(&line, "; %d not shown (--limit)", not_shown);
 	if (others)
 		sb_printf(&line, "; %d without an open finding%s", others, closed ? "" : " (--all shows them)");
 	sb_puts(sb, all->n ? "\n" : "");
@@ -103,7 +113,7 @@ static void count_causes(struct strbuf *sb, const struct store_causes *all, bool
 	sb_free(&line);
 }
 
-void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed, const struct look *look)
+void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed, int64_t limit, const struct look *look)
 {
 	enum { LEAST_TITLE = 24, MOST_STAGE = 14, MOST_VERSIONS = 9 };
 	struct table t = {.look = look,
@@ -111,13 +121,17 @@ void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed,
 		.column = {{"", 1, 0, false, true}, {"sev", 3, 0, false, false}, {"title", 0, 0, true, false}, {"stage", 5, 2, false, false},
 			{"versions", 8, 1, false, false}, {"seen", 4, 3, false, true}, {"state", 5, 4, false, false}}};
 	struct arena a;
-	int shown = 0;
+	int shown = 0, not_shown = 0;
 	arena_init(&a);
 	const bool short_stage = one_family(all, closed, &a);
 	struct cells *row = ARENA_NEW(&a, struct cells, MAX(all->n, 1));
 	for (int i = 0; i < all->n; i++) {
 		if (!all->cause[i].open && !closed)
 			continue;
+		if (limit >= 0 && shown >= limit) {
+			not_shown++;
+			continue;
+		}
 		row[shown] = cells_of(&all->cause[i], short_stage, &a);
 		for (int k = 0; k < NCOLUMNS; k++)
 			t.column[k].width = MAX(t.column[k].width, text_columns(row[shown].text[k], strlen(row[shown].text[k])));
@@ -136,7 +150,7 @@ void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed,
 		for (int k = 0; k < NCOLUMNS; k++)
 			table_cell(sb, &t, k, row[i].text[k], k == SEVERITY ? style_of(severity) : k == STATE ? STYLE_FAINT : STYLE_PLAIN);
 	}
-	count_causes(sb, all, closed, look);
+	count_causes(sb, all, closed, not_shown, look);
 	arena_free(&a);
 }
 

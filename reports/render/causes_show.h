@@ -6,10 +6,12 @@
 #include "eager/base/screen.h"
 #include "reports/cause/store_cause.h"
 
-/* Those that are open, or all; below them a line that counts. */
-void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed, const struct look *look);
+/* Those that are open, or all, the first `limit` of them (negative: none is left out); below them a line that counts. */
+void causes_list(struct strbuf *sb, const struct store_causes *all, bool closed, int64_t limit, const struct look *look);
 /* f: the representative, loaded. db: the store's name, for commands. */
 void cause_page(struct strbuf *sb, const struct store_cause *c, const struct store_loaded *f, const char *db, const struct look *look);
+/* "2 open causes, and 3 findings without one yet": what triage has not had is no cause. */
+void causes_count(struct strbuf *sb, const struct store_causes *all);
 /* One line, all fields. */
 void cause_json(struct strbuf *sb, const struct store_cause *c);
 

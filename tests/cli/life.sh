@@ -181,6 +181,38 @@ print(*s["explained"], s["set_aside"])' "$tmp/out"; }
 	expect "another family" 0 "$(explained)"
 }
 
+device() { # a device that is not there is no finding
+	printf '#!/bin/sh\nexec python3 "%s"\n' "$src/tests/cli/fake_torch.py" >"$tmp/python"
+	chmod +x "$tmp/python"
+	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/p.prog"
+	export FAKE_TORCH=2.11.0 FAKE_NO_CUDA="no CUDA device is here"
+	local with="--python $tmp/python --db $tmp/d.db" missing="target 'torch:(eager|inductor)@cuda': its device is missing: no CUDA device is here"
+	for stage in eager inductor; do
+		"$bin" fuzz --target "torch:$stage@cuda" $with --programs 4 --seed 1 >"$tmp/out" 2>"$tmp/err"
+		expect "a campaign ends" 3 $?
+		has "and says why" "$tmp/err" "$missing"
+		"$bin" check "$tmp/p.prog" --target "torch:$stage@cuda" $with >"$tmp/out" 2>"$tmp/err"
+		expect "a check ends" 3 $?
+		has "and says why" "$tmp/err" "$missing"
+	done
+	expect "nothing is stored" 0 "$([ ! -s "$tmp/d.db" ] && echo 0 || sql "select count(*) from v_findings" "$tmp/d.db")"
+	"$bin" check "$tmp/p.prog" --target torch:eager@cpu $with >"$tmp/out" 2>"$tmp/err"
+	hasnt "the CPU needs no GPU" "$tmp/err" "device is missing"
+	export FAKE_NO_CUDA="" FAKE_RAISES
+	for FAKE_RAISES in "RuntimeError: Found no NVIDIA driver on your system." \
+		"RuntimeError: CUDA error: no CUDA-capable device is detected" \
+		"RuntimeError: The NVIDIA driver on your system is too old: CUDA driver version is insufficient for CUDA runtime version"; do
+		"$bin" check "$tmp/p.prog" --target torch:eager@cuda $with >"$tmp/out" 2>"$tmp/err"
+		expect "$FAKE_RAISES" 3 $?
+		"$bin" fuzz --target torch:eager@cuda $with --programs 4 --seed 1 >"$tmp/out" 2>"$tmp/err"
+		expect "in a campaign" 3 $?
+	done
+	expect "nor is that a finding" 0 "$(sql "select count(*) from v_findings" "$tmp/d.db")"
+	FAKE_RAISES="RuntimeError: something else"
+	"$bin" check "$tmp/p.prog" --target torch:eager@cuda $with >"$tmp/out" 2>"$tmp/err"
+	expect "what it raises otherwise is one" 1 "$(sql "select count(*) from v_findings" "$tmp/d.db")"
+}
+
 baseline() { # what was decided, as a text, keeps a run without a store green; the text is read strictly
 	campaign zero
 	n=$(sql "select count(*) from v_findings" "$tmp/zero.db")
@@ -338,6 +370,7 @@ bisect) bisect ;;
 matrix) matrix ;;
 recheck) recheck ;;
 avoid) avoid ;;
+device) device ;;
 baseline) baseline ;;
 marks) marks ;;
 matrix_torch) matrix_torch ;;

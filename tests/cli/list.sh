@@ -32,7 +32,7 @@ fits() { # lists fit their width; in a pipe they are whole
 	expect "causes" 0 $?
 	has "a head" "$tmp/out" '^ +sev +title +stage +versions +seen +state *$'
 	has "versions of all its findings" "$tmp/out" '^ *[123]  high +.* inductor@cpu +2.11 2.15 +2  candidate$'
-	has "how many" "$tmp/out" '^0 open causes; 3 that triage has not had yet$'
+	has "how many" "$tmp/out" '^0 open causes, and 4 findings without one yet$'
 	hasnt "nothing is cut" "$tmp/out" '…'
 	for width in 80 40 25; do
 		for list in "findings causes" "findings" "findings causes 1" "findings causes 3" "findings --help" "sweep --help" "--help"; do
@@ -47,6 +47,11 @@ fits() { # lists fit their width; in a pipe they are whole
 	COLUMNS=60 run findings --db "$tmp/f.db"
 	has "a signature that is cut" "$tmp/out" '値.*…$'
 	expect "one line each, and a head" 5 "$(wc -l <"$tmp/out")"
+	run findings causes --limit 2 --db "$tmp/f.db"
+	expect "--limit" 2 "$(grep -cE '^ *[123]  (high|normal) ' "$tmp/out")"
+	has "what is left out" "$tmp/out" '^0 open causes, and 4 findings without one yet; 1 not shown \(--limit\)$'
+	run findings causes --limit 1 --json --db "$tmp/f.db"
+	expect "--limit --json" 1 "$(wc -l <"$tmp/out")"
 	run findings causes --json --db "$tmp/f.db"
 	expect "as JSON" "3 2 torch-2.11.0:inductor@cpu True" "$(python3 -c 'import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
@@ -114,7 +119,7 @@ marks() { # several, causes; all or nothing
 		${ids[0]} known --issue ftp://example.org|--issue: .* is no URL
 		${ids[0]} known --issue https://|--issue: .* is no URL
 		${ids[0]} fixed-in 2.15.0 ${ids[1]}|'${ids[1]}' is not understood: ids stand before the state
-		${ids[0]} ${ids[1]} knwon|mark needs open, known, .* not 'knwon'; did you mean 'known'\?$
+		${ids[0]} ${ids[1]} knwon|mark needs open, known, .* not 'knwon'; did you mean 'known'\? \(try 
 		${ids[0]} dismissed 2.15.0|'2.15.0' is not understood: only fixed-in takes a version
 		${ids[0]} ${ids[1]}|mark needs open, known
 		${ids[0]}|mark needs open, known
@@ -226,8 +231,28 @@ help() { # help VERB, values, errors last
 		expect "gen --policy $policy" 0 $?
 	done
 	run findings shwo --db x
-	expect "a wrong word: usage first" "usage: scatterproof findings [OPTION...] --db FILE" "$(head -1 "$tmp/err")"
-	expect "the error last" "scatterproof findings: 'shwo' is not understood; did you mean 'show'?" "$(tail -1 "$tmp/err")"
+	expect "a wrong word" "scatterproof findings: 'shwo' is not understood; did you mean 'show'? (try \`scatterproof findings --help\`)" "$(cat "$tmp/err")"
+	while IFS='|' read -r words option next; do
+		run $words
+		expect "$words" 2 $?
+		has "$words" "$tmp/err" "$option needs a value, and '$next' is an option \(a file of that name: ./$next; "
+	done <<-END
+		repro 1 --script --db f.db|--script|--db
+		repro 1 --db --script|--db|--script
+		findings --sort --json --db x|--sort|--json
+		findings mark 1 known --note --issue --db x|--note|--issue
+	END
+	run findings mark 12345678 known --note=--issue --db "$tmp/nowhere.db"
+	hasnt "a value that begins so" "$tmp/err" "needs a value"
+	for o in -o --out; do
+		run report --db x $o ""
+		expect "report $o ''" 2 $?
+		has "which one is empty" "$tmp/err" "^scatterproof: $o needs a folder, and its value is empty$"
+	done
+	run version
+	expect "version" "$("$bin" --version)" "$(cat "$tmp/out")"
+	run version x
+	expect "version x" 2 $?
 }
 
 installed() { # cmake --install: binary, manual pages, completion

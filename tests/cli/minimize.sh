@@ -97,6 +97,20 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 		    db.execute("delete from finding_summary")
 		    db.execute("insert into finding_summary select * from finding_now")
 	END
+	cat >"$tmp/order.py" <<-'END'
+		import sqlite3, sys
+		with sqlite3.connect(sys.argv[1]) as db:
+		    rows = db.execute("""select s.finding, s.severity, s.signature, s.nobs, p.text from finding_summary s join program p on p.id = s.program
+		                         where not exists (select 1 from event e where e.finding = s.finding and e.kind = 'cause')""").fetchall()
+		def operators(text): return sum(" = " in line and " = input(" not in line for line in text.splitlines())
+		rows.sort(key=lambda r: (r[1], "predicted layout" not in r[2], operators(r[4]), -r[3], r[0]))
+		for row in rows:
+		    print(row[0].hex()[:8])
+	END
+	python3 "$tmp/order.py" "$tmp/s.db" >"$tmp/wanted"
+	cp "$tmp/s.db" "$tmp/t.db"
+	"$bin" triage --db "$tmp/t.db" >"$tmp/out" 2>"$tmp/err"
+	expect "the order: severity, layouts, small programs, sightings" "$(cat "$tmp/wanted")" "$(sed -n 's/^[0-9]* of [0-9]*: \([0-9a-f]*\) .*/\1/p' "$tmp/err")"
 	"$bin" triage --db "$tmp/s.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
 	sed -n 's/^[0-9]*  \(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" >"$tmp/order"
 	expect "severities" 3 "$(sort -u "$tmp/order" | wc -l)"
@@ -268,6 +282,17 @@ steps() { # each step alone, of a file and of a finding; what is not there is sa
 	expect "it has no cause" 0 "$(sql "select count(*) from v_events where full_id = '$other' and kind = 'cause'" "$tmp/f.db")"
 	"$bin" triage "$other" --db "$tmp/link.db" >"$tmp/out" 2>"$tmp/err"
 	expect "afterwards it has" 1 "$(sql "select count(*) from v_events where full_id = '$other' and kind = 'cause'" "$tmp/f.db")"
+	has "it ends with the cause" "$tmp/out" "^[1-9][0-9]*  (high|normal|trivial)  builtin:eager.plant=zero, in [0-9]+ finding"
+	has "and its title" "$tmp/out" "^   .[a-z_0-9]+.(: | of )"
+	has "how to see it" "$tmp/out" "^   scatterproof repro [0-9a-f]{8} --db $tmp/link.db"
+	last=$(sql "select full_id from v_findings where state not in ('blamed', 'known') order by full_id limit 1" "$tmp/f.db")
+	"$bin" minimize "$last" --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" triage "$last" --db "$tmp/f.db" --time 1ms >"$tmp/out" 2>"$tmp/err"
+	has "its time is over" "$tmp/err" "not blamed yet: its time is over"
+	has "the page says so, too" "$tmp/out" "^   minimised, not blamed yet: "
+	expect "a share that is over" 0 "$(sql "select count(*) from v_events where full_id = '$last' and kind = 'cause'" "$tmp/f.db")"
+	SCATTERPROOF_TRIAGE="$$ 300" "$bin" triage "$last" --db "$tmp/f.db" --time 1ms >"$tmp/out" 2>"$tmp/err"
+	expect "one that is minimised goes on beyond its share" 1 "$(sql "select count(*) from v_events where full_id = '$last' and kind = 'cause'" "$tmp/f.db")"
 	printf '# scatterproof 1\nx = input([3], seed=1)\ny = add.Tensor(x, x)\nreturn (y,)\n' >"$tmp/right.prog"
 	for verb in confirm minimize blame; do
 		"$bin" $verb "$tmp/right.prog" --target builtin:eager >"$tmp/out" 2>"$tmp/err"

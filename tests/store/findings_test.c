@@ -257,7 +257,7 @@ static void mistakes_in_filters(void)
 		{"--json=yes", "takes no value"},
 		{"--|--since", "'--since' is not understood"},
 		{"sql|select 1|--sort|first", "--sort goes with the list only"},
-		{"show|000000|--limit|3", "--limit goes with the list and sql only"},
+		{"show|000000|--limit|3", "--limit goes with the list and sql and causes only"},
 		{"show|000000|--note|x", "--note goes with mark only"},
 		{"--json|--json", "--json is given twice"},
 		{"--stat|open", "unknown option '--stat'"},

@@ -240,7 +240,6 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 
 static bool hello(struct target_hello *out, const struct proc *p, const struct target *t)
 {
-	(void)t;
 	struct torch_hello h;
 	if (!torch_hello(&h, p))
 		return false;
@@ -248,6 +247,8 @@ static bool hello(struct target_hello *out, const struct proc *p, const struct t
 	snprintf(out->version, sizeof out->version, "%s", h.torch);
 	snprintf(out->versions, sizeof out->versions, "torch %s, python %s%s%s", h.torch, h.python, h.module[0] ? ", " : "", h.module);
 	snprintf(out->device, sizeof out->device, "%s", h.device);
+	if (t->device == TDEV_CUDA)
+		snprintf(out->missing, sizeof out->missing, "%s", h.no_cuda);
 	return true;
 }
 

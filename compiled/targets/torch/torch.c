@@ -76,6 +76,7 @@ bool torch_hello(struct torch_hello *out, const struct proc *p)
 	hello_text(out->cuda, sizeof out->cuda, &w, &a);
 	hello_text(out->device, sizeof out->device, &w, &a);
 	hello_text(out->module, sizeof out->module, &w, &a);
+	hello_text(out->no_cuda, sizeof out->no_cuda, &w, &a);
 	arena_free(&a);
 	return !w.bad && w.p == w.end;
 }
@@ -183,6 +184,18 @@ static void expect_of(struct wire_expect *e, struct arena *a, const struct torch
 		e->ngrads += req->input[i].requires_grad && !req->input[i].symbol;
 }
 
+/* A device that is not there, or that somebody else has, says nothing about a program. */
+static bool device_missing(const struct result *r, const struct torch_request *req)
+{
+	static const char *const said[] = {"Found no NVIDIA driver", "no CUDA-capable device", "No CUDA GPUs are available",
+		"CUDA driver version is insufficient", "CUDA driver initialization failed", "CUDA-capable device(s) is/are busy",
+		"Torch not compiled with CUDA enabled"};
+	for (int i = 0; i < ARRAY_LEN(said); i++)
+		if (req->target.device == TDEV_CUDA && r->status == RES_RAISED && strstr(r->message, said[i]))
+			return true;
+	return false;
+}
+
 /* A failure of the compiler that we know becomes `unsupported`; so does a compiling stage that compiled nothing. */
 static void judge_refusals(struct result *r, struct arena *a, const struct torch_request *req)
 {
@@ -223,6 +236,8 @@ void torch_take(struct result *out, struct arena *a, struct proc *p, const struc
 		out->stderr_tail = out->status == RES_OK ? "" : arena_strdup(a, proc_tail(p));
 		out->bad_target = out->status == RES_HARNESS && flags & 2;
 		out->compiling = out->status == RES_RAISED && flags & 4;
+		if (device_missing(out, req))
+			answer_failed(out, RES_HARNESS, arena_printf(a, "the device is missing: %.400s", out->message), a, p);
 		judge_refusals(out, a, req);
 		if (out->ngraphs > 0 && target_stage(&req->target)->options)
 			proc_note(p, WARMED);

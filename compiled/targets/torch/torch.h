@@ -55,8 +55,8 @@ struct torch_request {
 
 /* What a worker said about itself; texts are cut to fit. */
 struct torch_hello {
-	char torch[64], git[64], python[32], cuda[32], device[96], module[96];
-}; /* module: "NAME 1.2" of +import, or "" */
+	char torch[64], git[64], python[32], cuda[32], device[96], module[96], no_cuda[128];
+}; /* module: "NAME 1.2" of +import, or ""; no_cuda: why there is no CUDA device, or "" */
 
 /* Spec of a worker: serves every stage of one PyTorch installation on one device. `python` and the arena (which holds the
  * strings) outlive the slot. module: imported before anything is compiled (it registers a backend of Dynamo), also from the directory

@@ -21,6 +21,7 @@ import struct
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -878,6 +879,16 @@ def device_names() -> str:
     return ", ".join(names)
 
 
+def missing_cuda() -> str:
+    """Why no program can run on a CUDA device, or "". It is the driver's library that counts them: no device is opened."""
+    if not torch.version.cuda:
+        return "this PyTorch is built without CUDA"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = torch.cuda.device_count()
+    return "" if found else "PyTorch sees no CUDA device (no GPU, no NVIDIA driver, or CUDA_VISIBLE_DEVICES hides it)"
+
+
 def hello(module: str) -> bytes:
     w = Writer()
     w.text(torch.__version__)
@@ -886,6 +897,7 @@ def hello(module: str) -> bytes:
     w.text(str(torch.version.cuda or ""))
     w.text(device_names())
     w.text(module)
+    w.text(missing_cuda())
     return b"".join(w.parts)
 
 
