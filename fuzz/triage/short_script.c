@@ -281,8 +281,8 @@ static void add_run(struct short_runs *runs, const char *version, const char *ve
 }
 
 /* Those that are installed beside t's own. */
-static void other_versions(
-	struct short_runs *runs, const struct strbuf *text, const struct script_look *look, bool must_raise, const struct target *t, struct arena *a)
+static void other_versions(struct short_runs *runs, const struct strbuf *text, const struct script_look *look, bool must_raise,
+	const struct target *t, struct arena *a)
 {
 	struct target_installed *list;
 	const int n = t->driver->installed ? t->driver->installed(&list, a) : 0;

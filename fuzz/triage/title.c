@@ -172,8 +172,7 @@ static const char *raises(const struct store_cause *c, struct arena *a)
 
 static const char *fault(const struct store_cause *c, struct arena *a)
 {
-	const char *shape = shape_of(c, a),
-			   *note = strstr(c->text, "layout predicted wrong") ? " (its layout is predicted wrong)" : "";
+	const char *shape = shape_of(c, a), *note = strstr(c->text, "layout predicted wrong") ? " (its layout is predicted wrong)" : "";
 	switch (c->kind) {
 	case FINDING_VALUE: return arena_printf(a, "result is %s%s", shape, note);
 	case FINDING_GRADIENT: return arena_printf(a, "gradient is %s%s", shape, note);

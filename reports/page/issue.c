@@ -147,7 +147,7 @@ static const char *fault_words(const struct cause_page *p, struct arena *a)
 	case FINDING_NONENESS: return arena_printf(a, "%s is None where eager mode has one, or the reverse", subject);
 	case FINDING_RAISE:
 		return str_starts(p->c->raised, "runs what eager refuses") ? "the program below runs, and eager mode raises"
-																	: "the program below raises, and eager mode runs it";
+																   : "the program below raises, and eager mode runs it";
 	case FINDING_CRASH: return "the process dies";
 	case FINDING_HANG: return "the call does not return";
 	case FINDING_INVARIANT: return "the compiler breaks an invariant that it checks itself";
@@ -254,7 +254,7 @@ static void put_script(struct strbuf *sb, const struct cause_page *p)
 	sb_putc(sb, '\n');
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------------------------------------------------------------------ */
 
 static void put_versions(struct strbuf *sb, const struct cause_page *p)
 {

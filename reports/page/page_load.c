@@ -74,15 +74,17 @@ static const char findings_sql[] =
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
-	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'since' order by t.at desc limit 1), ''), "
+	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'since' order by t.at desc "
+	"limit 1), ''), "
 	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'script_versions' order by t.at desc "
 	"limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
-static const char tried_sql[] = "select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
-							   "order by 1, 2, 3";
+static const char tried_sql[] =
+	"select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
+	"order by 1, 2, 3";
 
 static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
 

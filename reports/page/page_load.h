@@ -15,7 +15,7 @@ struct page_words {
 /* A finding, as lists show it. */
 struct page_finding {
 	const char *full_id, *target, *state, *severity, *signature, *first_seen, *last_seen;
-	const char *issue;   /* URL; "" if none */
+	const char *issue;                   /* URL; "" if none */
 	const char *since, *script_versions; /* the artifacts; "" if it has none */
 	int64_t nobs;
 };
