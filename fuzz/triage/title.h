@@ -5,8 +5,9 @@
  *     `index_fill`, `sum`: raises "AssertionError: n=copy_" with torch.compile
  *     `slice_scatter`: gradient is wrong (its layout is predicted wrong) with torch.compile
  *
- * What is called, in the order of the program (the smallest that shows it; inputs and constants left out; of a program that nobody has
- * made smaller, the operator that makes the wrong tensor: "`mean` among 24 operators: result is wrong"); which tensor is wrong and how; where. A title is for people: nothing compares titles. */
+ * What is called, in the order of the program (the smallest that shows it; inputs and constants left out); of a program that nobody has
+ * made smaller, the operator that makes the wrong tensor ("`mean` among 24 operators: result is wrong"). Then which tensor is wrong and
+ * how; where. A title is for people: nothing compares titles. */
 #ifndef SCATTERPROOF_TITLE_H
 #define SCATTERPROOF_TITLE_H
 

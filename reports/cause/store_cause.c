@@ -48,8 +48,6 @@ static const char sql[] =
 	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
 	"where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
-	"facts as materialized (select finding, case when json_valid(cast(bytes as text)) then cast(bytes as text) end as text, max(at) "
-	"from artifact where name = 'facts' group by finding), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "
 	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
@@ -63,11 +61,12 @@ static const char sql[] =
 	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
 	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
 	"order by at, id limit 1), ''), "
-	"coalesce(json_extract(a.text, '$.pattern'), ''), coalesce(json_extract(a.text, '$.wrong'), 0), c.number, c.numbers "
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end, c.number, c.numbers "
 	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
 	"join finding f on lower(hex(f.id)) = c.full_id "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
-	"left join facts a on a.finding = f.id "
+	"left join artifact a on a.id = (select id from artifact where finding = f.id and name = 'facts' order by at desc, id limit 1) "
 	"order by c.place";
 
 struct reading {

@@ -80,7 +80,7 @@ enum folder_status folder_write(const struct folder *f, const char *name, const 
 	return status;
 }
 
-/* ---- folders of causes that are no longer shown ---------------------------------------------------------------------------------------- */
+/* ---- folders of causes that are no longer shown -------------------------------------------------------------------------------------- */
 
 static bool is_id(const char *name) { return strlen(name) == STORE_ID_DIGITS && name[strspn(name, "0123456789abcdef")] == 0; }
 

@@ -254,7 +254,7 @@ static void put_script(struct strbuf *sb, const struct cause_page *p)
 	sb_putc(sb, '\n');
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------------------------------------------------------------------ */
 
 static void put_versions(struct strbuf *sb, const struct cause_page *p)
 {

@@ -56,11 +56,8 @@ static void put_newest(struct strbuf *sb, const struct page_versions *v, const s
 	}
 	const bool right = str_eq(newest->verdict, "right");
 	sb_puts(sb, before[0] ? "; " : "");
-	sb_printf(sb, "%s on ",
-		right                         ? before[0] ? "right" : "Right"
-			: !before[0]              ? "Wrong"
-			: str_eq(before, "wrong") ? "still wrong"
-									  : "wrong");
+	const char *first = right ? "Right" : "Wrong", *behind = right ? "right" : str_eq(before, "wrong") ? "still wrong" : "wrong";
+	sb_printf(sb, "%s on ", before[0] ? behind : first);
 	markup_text(sb, newest->version, MARKUP_LINE);
 	sb_printf(sb, ", the %s here%s.\n\n", v->n > 1 ? "newest" : "only version",
 		right ? ": do not file it before you have tried a nightly build" : "");

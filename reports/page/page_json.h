@@ -16,7 +16,7 @@
  *      "short_script": true,                                         "script" is the short one; else it is the judged one,
  *                                                                     left out here if it is longer than 64 KiB (repro.py has it)
  *      "facts": {…}, "sweep": {…}, "since": {…}, "matrix": {…}       the artifacts of these names as triage wrote them (docs/store.md)
- *      "versions_tried": [{"version": "2.11.0", "verdict": "wrong|right|…", "why"}],  oldest first: of "since", else of the short script
+ *      "versions_tried": [{"version": "2.11.0", "verdict": "wrong|right|…", "why"}],  oldest first: of "since", else of the script
  *      "environment": "…",                                            what collect_env said; else versions, device and machine
  *      "graphs": [{"name": "backward graph", "text": "…"}],           artifacts "… graph", "… code", "operators"; each cut at 256 KiB
  *      "upstream": [{"issue": "https://…", "remark": "…"}],           upstream issues that look alike (upstream.h)
@@ -27,8 +27,8 @@
  *
  * report.json (of the overview)
  *     {"schema": 1, "tool", "store": "findings.db", "made": time,
- *      "causes": [of cause.json: number id title cause severity kind open reach target stage nfindings nobs first_seen last_seen issue right_on
- *                 ops dtypes versions states, and "page": "3fa2c1d0/index.html" (absent: no page was asked for)],
+ *      "causes": [of cause.json: number id title cause severity kind open reach target stage nfindings nobs first_seen last_seen issue
+ *                 right_on ops dtypes versions states, and "page": "3fa2c1d0/index.html" (absent: no page was asked for)],
  *      "tried": [{"op", "dtype", "target", "programs", "diverging"}],  by operator and dtype: programs of blocks in which both were on
  *                                                                     that passed or diverged (v_tried; others were not judged)
  *      "runs": [{"at", "policy", "target", "programs", "diverging", "new_causes"}],  campaigns, oldest first: the trend over nights

@@ -74,7 +74,8 @@ static const char findings_sql[] =
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
-	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'since' order by t.at desc limit 1), ''), "
+	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'since' order by t.at desc "
+	"limit 1), ''), "
 	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'script_versions' order by t.at desc "
 	"limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";

@@ -81,7 +81,7 @@ def founding() -> Json:
         cause="torch:inductor: gradient, layout predicted wrong; aten.slice_scatter",
         severity="high",
         reach="torch",
-        blame="wrong from: inductor; `aten.slice_scatter` in the backward graph: its strides are predicted wrong",
+        blame="suspect: slice_scatter; wrong from: inductor; `aten.slice_scatter` in the backward graph: its strides are predicted wrong",
         nfindings=2,
         nobs=17,
         first_seen="2026-11-02T03:14:15Z",

@@ -297,8 +297,28 @@ def founding(pages: Pages) -> None:
     check(browser.value("copied"), samples.SCRIPT, "what the button copies")
     browser.value("document.querySelector('[aria-label=\"Copy Reproduce it\"]').click()")
     check(browser.value("copied"), "scatterproof repro 3fa2c1d0 --db findings.db", "a command, which waits for Enter")
+    over = (
+        "[...document.querySelectorAll('.code:not(.one)')].map("
+        "c => ['pre code', 'button'].map(s => c.querySelector(s).getClientRects()[0]))"
+        ".filter(([text, button]) => text && button && text.top < button.bottom).length"
+    )
+    check(browser.value(over), 0, "buttons that cover a script's first line")
+    whole = "[...document.querySelectorAll('.pair .code pre')].every(p => p.scrollWidth <= p.clientWidth)"
+    check((count(browser, ".pair .code pre") > 1, browser.value(whole)), (True, True), "nothing is cut in two columns")
+    check(sum("Suspect" in t or "suspect:" in t for t in texts(browser, "main p")), 1, "the suspect, once")
     points(browser)
     sorts(browser)
+    browser = pages.show(
+        "cause.html",
+        "versions",
+        samples.cause(
+            right_on="2.15.0",
+            versions_tried=[{"version": "2.11.0", "verdict": "wrong"}, {"version": "2.15.0", "verdict": "right"}],
+        ),
+    )
+    facts = browser.value("document.querySelector('.key').innerText")
+    contains(facts, "fails on 2.11.0; right on 2.15.0", "try a nightly build before you file it")
+    check(texts(browser, "#versions ~ .ladder li"), ["2.11.0\u2717 wrong", "2.15.0\u2713 right"], "versions that the script was run with")
 
 
 def points(browser: Browser) -> None:
@@ -431,6 +451,16 @@ def overview(pages: Pages) -> None:
     check(
         browser.value("document.querySelector('.needs a').getAttribute('href')"), data["needs"][0]["id"] + "/index.html", "link to a page"
     )
+    data["needs"][0]["command"] = "scatterproof triage 3fa2c1d0 --db findings.db"
+    data["causes"][0].update(right_on="2.15.0", open=True)
+    data["causes"][1].pop("cause", None)
+    data["causes"][1].update(open=True)
+    browser = pages.show("index.html", "overview", data)
+    contains("".join(texts(browser, ".needs li code")), "scatterproof triage 3fa2c1d0 --db findings.db")
+    contains("".join(texts(browser, ".causes .sub")), "right on 2.15.0, the newest here")
+    contains("".join(texts(browser, "h1")), "; 1 that triage has not had yet")
+    colours = "[...document.querySelectorAll('.causes td a, .top a')].map(a => getComputedStyle(a).color)"
+    check(len(set(browser.value(colours))) <= 2, True, "titles look like links")
     matrix(browser, data)
     for name, look in (("wide", WIDE), ("narrow", NARROW)):
         browser.look(look)

@@ -173,6 +173,7 @@ founding_torch() { # the bug that started it all, from triage to the text of an 
 	has "the version" "$tmp/issue" 'version 2\.11\.0'
 	has "the line of the graph" "$tmp/issue" 'torch\.ops\.aten\.slice_scatter\.default\(expand'
 	has "a script of a few lines" "$tmp/issue" '^import torch$'
+	has "the versions that it was run with" "$tmp/issue" '^Wrong on 2\.11\.0(, the only version here|; right on 2\.15\.0, the newest here: .*)\.$'
 }
 
 versions() { # what is right on the newest version is flagged wherever somebody decides
