@@ -47,10 +47,7 @@ int cmd_blame(const struct options *o) { return run_step(o, "blame", step_blame,
 #define STOPPED "stopped before the end" /* as step_minimize says it */
 
 /* What the store has is not done again; stopped half-way is not had. */
-static bool is_minimised(const struct triage_case *c)
-{
-	return c->x.f.minimised && !case_has(c, EVENT_MINIMISED, STOPPED);
-}
+static bool is_minimised(const struct triage_case *c) { return c->x.f.minimised && !case_has(c, EVENT_MINIMISED, STOPPED); }
 
 /* The time of this finding is over between two steps. */
 static int not_blamed_yet(const struct triage_case *c, const char **how)

@@ -151,7 +151,8 @@ static int dispatch(int argc, char **argv, const struct screen *screen)
 	const char *verb = argc > 1 ? argv[1] : "--help";
 	if (str_eq(verb, "help") && argc == 3)
 		return help_of(argv[2], screen);
-	bool help = str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help"), version = str_eq(verb, "--version") || str_eq(verb, "version");
+	bool help = str_eq(verb, "--help") || str_eq(verb, "-h") || str_eq(verb, "help"),
+		 version = str_eq(verb, "--version") || str_eq(verb, "version");
 	if ((help || version) && argc > 2) {
 		complain("'%s' is not understood after %s (VERB --help tells the options of a verb)", argv[str_eq(verb, "help") ? 3 : 2], verb);
 		return EXIT_USAGE;
