@@ -19,7 +19,7 @@
 #define WRAP_OFF    "\033[?7l" /* a window may be narrower already than its size says */
 #define WRAP_ON     "\033[?7h"
 
-static bool is_terminal(int fd)
+bool progress_terminal(int fd)
 {
 	const char *term = getenv("TERM");
 	return isatty(fd) && term && term[0] && !str_eq(term, "dumb");
@@ -28,8 +28,8 @@ static bool is_terminal(int fd)
 void progress_begin(struct progress *p, const struct options *o)
 {
 	*p = (struct progress){.o = o, .start = clock_ms()};
-	p->status_tty = is_terminal(STDERR_FILENO);
-	p->finding_tty = is_terminal(STDOUT_FILENO);
+	p->status_tty = progress_terminal(STDERR_FILENO);
+	p->finding_tty = progress_terminal(STDOUT_FILENO);
 }
 
 /* Columns that may be written without reaching the last one, where some terminals wrap at once. Asked anew every time: windows change. */
@@ -43,7 +43,7 @@ static int columns(int fd)
 }
 
 /* Past stdio, which would escape it; standard error is unbuffered. */
-static void control(const char *sequence)
+void progress_control(const char *sequence)
 {
 	if (write(STDERR_FILENO, sequence, strlen(sequence)) < 0)
 		return; /* a terminal that has gone is met again by whoever prints */
@@ -133,7 +133,7 @@ void progress_status(struct progress *p, const struct shard_stats *s, int64_t nf
 	fit(&sb, &l, p->status_tty ? columns(STDERR_FILENO) : INT32_MAX);
 	sb_puts(&sb, p->status_tty ? CLEAR_BELOW WRAP_ON "\r" : "");
 	if (p->status_tty)
-		control(sb.s);
+		progress_control(sb.s);
 	else
 		fprintf(stderr, "%s\n", sb.s);
 	sb_free(&sb);
@@ -142,13 +142,13 @@ void progress_status(struct progress *p, const struct shard_stats *s, int64_t nf
 void progress_clear(const struct progress *p)
 {
 	if (p->status_tty && !p->o->quiet)
-		control("\r" CLEAR_BELOW);
+		progress_control("\r" CLEAR_BELOW);
 }
 
 void progress_end(const struct progress *p)
 {
 	if (p->status_tty && !p->o->quiet)
-		control("\n");
+		progress_control("\n");
 }
 
 void progress_command(const char *command, const char *db)

@@ -12,6 +12,11 @@ struct progress {
 	bool status_tty, finding_tty; /* standard error, standard output is a terminal */
 };
 
+/* Is it one on which a line can be written over? */
+bool progress_terminal(int fd);
+/* To standard error as it is: the cursor moves. What is in it was made harmless before. */
+void progress_control(const char *s);
+
 void progress_begin(struct progress *p, const struct options *o);
 bool progress_due(const struct progress *p);
 void progress_status(struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing);

@@ -17,6 +17,7 @@
 #include "eager/base/file_lock.h"
 #include "eager/base/interrupt.h"
 #include "eager/base/output.h"
+#include "fuzz/campaign/progress.h"
 #include "fuzz/cli/ask.h"
 #include "fuzz/cli/causes.h"
 #include "fuzz/cli/commands.h"
@@ -211,8 +212,7 @@ static void show_now(const struct triage *t, const struct worker *w)
 	const char *line =
 		arena_printf(&a, "%d of %d: %.*s %s", w->row + 1, t->todo.n, STORE_ID_DIGITS, t->todo.row[w->row].id, said[0] ? said : "begins");
 	sb_fit(&sb, line, MAX(screen_width(STDERR_FILENO) - 1, 20));
-	fprintf(stderr, "\r\x1b[K%s", sb.s);
-	fflush(stderr);
+	progress_control(arena_printf(&a, "\r\x1b[K%s", sb.s));
 	sb_free(&sb);
 	arena_free(&a);
 }
@@ -220,7 +220,7 @@ static void show_now(const struct triage *t, const struct worker *w)
 static void clear_now(const struct triage *t)
 {
 	if (t->on_terminal)
-		fputs("\r\x1b[K", stderr);
+		progress_control("\r\x1b[K");
 }
 
 /* Meanwhile, a few times a second, what the first of them does. As waitpid: -1 with EINTR if a signal came. */
@@ -352,7 +352,7 @@ static double end_of(const struct options *o)
 static int triage_all(const struct options *o)
 {
 	struct arena a;
-	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs, .on_terminal = !o->quiet && isatty(STDERR_FILENO)};
+	struct triage t = {.o = o, .end = end_of(o), .nworkers = o->jobs, .on_terminal = !o->quiet && progress_terminal(STDERR_FILENO)};
 	arena_init(&a);
 	struct todo left = {.a = &a};
 	t.todo.a = &a;

@@ -7,6 +7,7 @@
 #include "eager/base/escape.h"
 #include "eager/base/json.h"
 #include "eager/base/output.h"
+#include "fuzz/campaign/progress.h"
 #include "fuzz/campaign/rerun.h"
 #include "fuzz/cli/keep_result.h"
 
@@ -125,8 +126,8 @@ static struct exec *open_column(struct matrix *m, struct target *t, const char *
 
 static void status(const struct target *t, struct arena *a)
 {
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\x1b[K%s%s", t ? target_text(t, a) : "", t ? " ..." : "");
+	if (progress_terminal(STDERR_FILENO))
+		progress_control(arena_printf(a, "\r\x1b[K%s%s", t ? escaped_line(a, target_text(t, a)) : "", t ? " ..." : ""));
 }
 
 static void ask_column(struct matrix *m, int c)

@@ -109,8 +109,14 @@ triage() { # every open finding, most severe first; killed or stopped, it goes o
 	END
 	python3 "$tmp/order.py" "$tmp/s.db" >"$tmp/wanted"
 	cp "$tmp/s.db" "$tmp/t.db"
+	cp "$tmp/t.db" "$tmp/u.db"
 	"$bin" triage --db "$tmp/t.db" >"$tmp/out" 2>"$tmp/err"
 	expect "the order: severity, layouts, small programs, sightings" "$(cat "$tmp/wanted")" "$(sed -n 's/^[0-9]* of [0-9]*: \([0-9a-f]*\) .*/\1/p' "$tmp/err")"
+	TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "$bin" triage --db "$tmp/u.db" </dev/null >"$tmp/out" 2>"$tmp/err"
+	tr '\r' '\n' <"$tmp/out" >"$tmp/lines"
+	has "on a terminal, what it does now" "$tmp/lines" "^.\[K1 of [0-9]+: $(head -1 "$tmp/wanted") "
+	hasnt "which moves the cursor" "$tmp/lines" '\\x1b'
+	hasnt "and its steps are gone afterwards" "$tmp/lines" '^  .*still fails$'
 	"$bin" triage --db "$tmp/s.db" --time 0.0001s >"$tmp/out" 2>"$tmp/err"
 	sed -n 's/^[0-9]*  \(high\|normal\|trivial\)  .*/\1/p' "$tmp/out" >"$tmp/order"
 	expect "severities" 3 "$(sort -u "$tmp/order" | wc -l)"
