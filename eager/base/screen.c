@@ -184,13 +184,15 @@ bool screen_color(enum color_when when, int fd)
 	return isatty(fd) && term && term[0] && !str_eq(term, "dumb") && !(no && no[0]);
 }
 
+enum { MOST_WIDTH = 4096 };
+
 int screen_width(int fd)
 {
 	struct winsize w;
 	const char *given = getenv("COLUMNS");
-	const int n = given ? atoi(given) : 0;
+	const long n = given ? strtol(given, NULL, 10) : 0;
 	if (n > 0)
-		return n;
+		return (int)MIN(n, (long)MOST_WIDTH);
 	return isatty(fd) ? ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : 80 : 0;
 }
 

@@ -1,6 +1,5 @@
 /* cmd_report.c: a store as files that people and machines read. Everything is rendered from what triage kept: nothing is run, so a report
  * is made anywhere, in seconds, and twice gives the same but for the time. */
-#include "compiled/targets/driver.h"
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
 #include "eager/base/interrupt.h"
@@ -47,7 +46,7 @@ static int choose(struct reporting *r)
 	for (int i = 0; i < r->o->nfile && rc == EXIT_CLEAN; i++) {
 		const struct store_cause *c = store_causes_find(&r->all.causes, r->o->file[i], &complaint);
 		if (c)
-			r->all.row[c->number - 1].page = true;
+			r->all.row[c - r->all.causes.cause].page = true;
 		else
 			rc = EXIT_USAGE;
 	}
@@ -72,7 +71,7 @@ static void put_program(struct strbuf *sb, const struct cause_page *p, struct ar
 static void put_script(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	(void)a;
-	sb_puts(sb, p->script);
+	escape_lines(sb, "", p->script, strlen(p->script)); /* a merged store's may hold anything; ours has nothing to escape */
 }
 
 static void put_page(struct strbuf *sb, const struct cause_page *p, struct arena *a)
@@ -84,50 +83,31 @@ static void put_page(struct strbuf *sb, const struct cause_page *p, struct arena
 	sb_free(&json);
 }
 
-/* The last stage below the first wrong one that is right and compiles: what a user can switch to. */
-static const char *right_stage(const struct cause_page *p, struct arena *a)
-{
-	const char *target = p->c->target, *colon = strchr(target, ':'), *right = "";
-	for (int i = 0; colon && i < json_doc_count(p->facts, "$.ladder"); i++) {
-		struct target t;
-		struct err err = {0};
-		const char *stage = json_doc_text(p->facts, a, "$.ladder[%d].stage", i);
-		if (!str_eq(json_doc_text(p->facts, a, "$.ladder[%d].verdict", i), "pass"))
-			break;
-		if (target_parse(&t, arena_printf(a, "%.*s:%.60s", (int)(colon - target), target, stage), &err) && target_stage(&t)->where)
-			right = target_stage(&t)->where;
-	}
-	return right;
-}
-
 /* What only those who know targets can say; and the judged script, where triage kept no short one. */
 static void complete(struct cause_page *p, const char *db, struct arena *a)
 {
 	struct strbuf sb;
 	struct err err = {0};
 	p->where = title_where(p->c, a);
-	p->right_where = right_stage(p, a);
 	sb_init(&sb);
 	if (!p->script[0] && finding_script_of(&sb, &p->f, db, a, &err))
 		p->script = arena_strdup(a, sb.s);
 	sb_free(&sb);
 }
 
+static const char *const part_name[] = {"program.prog", "repro.py", "issue.md", "cause.json", "index.html"};
+
 static int write_parts(const struct folder *f, const struct cause_page *p, struct arena *a)
 {
-	static const struct {
-		const char *name;
-		part_fn *put;
-	} part[] = {{"program.prog", put_program}, {"repro.py", put_script}, {"issue.md", issue_write}, {"cause.json", page_json},
-		{"index.html", put_page}};
+	static part_fn *const put[ARRAY_LEN(part_name)] = {put_program, put_script, issue_write, page_json, put_page};
 	struct err err = {0};
 	enum folder_status status = FOLDER_OK;
-	for (int i = 0; i < ARRAY_LEN(part) && status == FOLDER_OK; i++) {
+	for (int i = 0; i < ARRAY_LEN(part_name) && status == FOLDER_OK; i++) {
 		struct strbuf sb;
 		sb_init(&sb);
-		part[i].put(&sb, p, a);
+		put[i](&sb, p, a);
 		if (sb.len) /* a cause without a script has no file of it */
-			status = folder_write(f, part[i].name, &sb, &err);
+			status = folder_write(f, part_name[i], &sb, &err);
 		sb_free(&sb);
 	}
 	if (status != FOLDER_OK)
@@ -198,6 +178,30 @@ static int write_overview(struct reporting *r)
 	return rc;
 }
 
+static bool has_page(void *ctx, const char *name)
+{
+	const struct reporting *r = ctx;
+	for (int i = 0; i < r->all.causes.n; i++)
+		if (r->all.row[i].page && str_eq(r->all.causes.cause[i].id, name))
+			return true;
+	return false;
+}
+
+/* The folders of an earlier report whose causes are decided, or have another representative, would still call them open. */
+static int drop_others(struct reporting *r)
+{
+	struct err err = {0};
+	const char *file[ARRAY_LEN(part_name)];
+	struct folder_drop d = {.keep = has_page, .ctx = r, .file = file, .mark = "cause.json"};
+	for (int i = 0; i < ARRAY_LEN(part_name); i++)
+		if (!str_eq(part_name[i], d.mark))
+			file[d.nfiles++] = part_name[i];
+	const enum folder_status status = folder_drop(&r->folder, &d, &err);
+	if (status != FOLDER_OK)
+		complain("%s", err.msg);
+	return from_folder(status);
+}
+
 static int write_all(struct reporting *r)
 {
 	struct err err = {0};
@@ -209,6 +213,8 @@ static int write_all(struct reporting *r)
 			rc = write_cause(r, &r->all.causes.cause[i]);
 	if (rc == EXIT_CLEAN && !interrupt_asked())
 		rc = write_overview(r);
+	if (rc == EXIT_CLEAN && !interrupt_asked() && !r->o->nfile)
+		rc = drop_others(r);
 	folder_close(&r->folder);
 	return interrupt_asked() ? 128 + interrupt_asked() : rc;
 }
@@ -230,8 +236,8 @@ static int open_store(struct reporting *r)
 		return store_exit_code(st);
 	}
 	const int rc = from_store(r, page_store_load(&r->all, r->store, r->o->db, &r->a));
-	for (int i = 0; rc == EXIT_CLEAN && i < r->all.causes.n; i++)
-		r->all.causes.cause[i].title = title_of(&r->all.causes.cause[i], r->all.row[i].pattern, &r->a);
+	if (rc == EXIT_CLEAN)
+		titles_write(&r->all.causes, &r->a);
 	return rc;
 }
 

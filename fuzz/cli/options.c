@@ -134,7 +134,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_DIR] = {"-o", "DIR", "report", "the same"},
 	[O_ALL] = {"--all", NULL, "report", "a folder for every cause, not only for the open ones"},
 	[O_UPSTREAM] = {"--upstream", "FILE", "report",
-		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv), its programs beside it"},
+		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv); it names its programs from its own folder"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
 		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
 		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"

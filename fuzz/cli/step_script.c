@@ -1,6 +1,7 @@
 /* step_script.c: what a person would write to show a cause, kept so that reports need not run anything. Finding it runs every installed
  * version, so only the representative of a cause gets one. */
 #include "compiled/targets/driver.h"
+#include "eager/base/json.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/claim.h"
 #include "fuzz/triage/short_script.h"
@@ -48,7 +49,29 @@ static int claim_now(struct claim *out, struct triage_case *c)
 	return rc;
 }
 
-static int keep(struct triage_case *c, const struct strbuf *script, const char **how)
+/* What the script's head says for people. */
+static const char *versions_json(const struct short_runs *runs, struct arena *a)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	struct json j = json_into(&sb, JSON_SPACED);
+	json_object(&j, NULL);
+	json_int(&j, "schema", 1);
+	json_array(&j, "versions");
+	for (int i = 0; i < runs->n; i++) {
+		json_object(&j, NULL);
+		json_string(&j, "version", runs->run[i].version);
+		json_string(&j, "verdict", runs->run[i].verdict);
+		json_end(&j);
+	}
+	json_end(&j);
+	json_end(&j);
+	const char *text = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return text;
+}
+
+static int keep(struct triage_case *c, const struct strbuf *script, const struct short_runs *runs, const char **how)
 {
 	int lines = 0;
 	for (const char *s = script->s; *s; s++)
@@ -56,12 +79,14 @@ static int keep(struct triage_case *c, const struct strbuf *script, const char *
 	*how = arena_printf(c->a, "a script of %d lines shows it", lines);
 	case_begin(c);
 	case_artifact(c, "script", script->s);
+	case_artifact(c, "script_versions", versions_json(runs, c->a));
 	return case_end(c) ? EXIT_CLEAN : EXIT_TARGET;
 }
 
 int step_script(struct triage_case *c, const char **how)
 {
 	struct strbuf sb, python;
+	struct short_runs runs;
 	struct claim claim;
 	struct err err = {0};
 	*how = "its cause has a smaller program";
@@ -80,8 +105,9 @@ int step_script(struct triage_case *c, const char **how)
 	const struct short_ask ask = {still_fails, &asking};
 	const char *headline = arena_printf(c->a, "%s (scatterproof finding %.*s, seen on %s)", title_of_finding(c->store, c->x.f.hex, c->a),
 		STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
-	if (target_python(&python, &c->x.t, c->o->python, &err) && short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, c->a, &err))
-		rc = keep(c, &sb, how);
+	if (target_python(&python, &c->x.t, c->o->python, &err)
+		&& short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, &runs, c->a, &err))
+		rc = keep(c, &sb, &runs, how);
 	else
 		*how = arena_printf(c->a, "no script of a few lines: %s", err.msg);
 	sb_free(&python);

@@ -244,6 +244,22 @@ struct ended {
 	bool asserted; /* it ended in the assertion */
 };
 
+/* Did it end in the script's own assertion, which is its last line? A compiler's assertions have other places. */
+static bool ended_in_last_line(const char *said, const struct strbuf *text)
+{
+	int lines = 0;
+	const char *place = NULL, *own = "\n  File \"";
+	for (size_t i = 0; i < text->len; i++)
+		lines += text->s[i] == '\n';
+	for (const char *at = said; (at = strstr(at, own)) != NULL; at++)
+		place = at + strlen(own);
+	const char *end = place ? strchr(place, '\n') : NULL, *error = place ? strstr(place, "\nAssertionError\n") : NULL;
+	char want[64];
+	snprintf(want, sizeof want, "/repro.py\", line %d,", lines);
+	const char *found = place ? strstr(place, want) : NULL;
+	return end && error && found && found < end;
+}
+
 static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
@@ -259,7 +275,7 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
 	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
-	out->asserted = strstr(said.s, "\nAssertionError") != NULL;
+	out->asserted = ended_in_last_line(said.s, text);
 	sb_free(&said);
 	unlink(file);
 	rmdir(dir);
@@ -272,9 +288,17 @@ static bool shows(const struct ended *e, const struct script_look *look, bool mu
 	return e->code == 1 && e->reached && e->asserted == (look->at != LOOK_RUN || must_raise);
 }
 
-/* "2.15.0: right". */
-static void other_versions(
-	struct strbuf *sb, const struct strbuf *text, const struct script_look *look, bool must_raise, const struct target *t, struct arena *a)
+static void add_run(struct short_runs *runs, const char *version, const char *verdict)
+{
+	if (runs->n == SHORT_RUNS_MOST)
+		return;
+	runs->run[runs->n].version = version;
+	runs->run[runs->n++].verdict = verdict;
+}
+
+/* Those that are installed beside t's own. */
+static void other_versions(struct short_runs *runs, const struct strbuf *text, const struct script_look *look, bool must_raise,
+	const struct target *t, struct arena *a)
 {
 	struct target_installed *list;
 	const int n = t->driver->installed ? t->driver->installed(&list, a) : 0;
@@ -283,10 +307,19 @@ static void other_versions(
 		struct err err = {0};
 		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, a, &err))
 			continue;
-		const char *word = shows(&e, look, must_raise) ? "wrong (exit code 1)"
-			: e.code == 0                              ? "right (exit code 0)"
-													   : "it does not run through";
-		sb_printf(sb, "; %s: %s", list[i].version, word);
+		add_run(runs, list[i].version, shows(&e, look, must_raise) ? "wrong" : e.code == 0 ? "right" : "does not run");
+	}
+}
+
+/* "2.11.0: wrong (exit code 1); 2.15.0: right (exit code 0)". */
+static void put_runs(struct strbuf *sb, const struct short_runs *runs)
+{
+	for (int i = 0; i < runs->n; i++) {
+		const char *verdict = runs->run[i].verdict;
+		const char *words = str_eq(verdict, "wrong") ? "wrong (exit code 1)"
+			: str_eq(verdict, "right")               ? "right (exit code 0)"
+													 : "it does not run through";
+		sb_printf(sb, "%s%s: %s", i ? "; " : "", runs->run[i].version, words);
 	}
 }
 
@@ -372,20 +405,25 @@ static bool find(struct strbuf *text, struct script_look *look, struct search *s
 }
 
 bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
-	const char *headline, const struct short_ask *ask, struct arena *a, struct err *err)
+	const char *headline, const struct short_ask *ask, struct short_runs *runs, struct arena *a, struct err *err)
 {
 	struct strbuf text;
 	struct script_look look;
 	struct search s = {.c = c, .p = p, .t = t, .python = python, .ask = ask};
 	if (!t->driver->script || !t->driver->script->brief)
 		return err_set(err, "targets of the family %s have no scripts of a few lines", target_family(t));
+	*runs = (struct short_runs){0};
+	if (p->ncall)
+		return err_set(err, "it has several calls");
 	sb_init(&text);
 	const bool found = find(&text, &look, &s, a, err);
 	if (found) {
 		sb_puts(sb, "# ");
 		escape_lines(sb, "# ", headline, strlen(headline));
-		sb_printf(sb, "\n# Run with PyTorch %s: wrong (exit code 1)", t->version);
-		other_versions(sb, &text, &look, p->must_raise, t, a);
+		add_run(runs, arena_strdup(a, t->version), "wrong");
+		other_versions(runs, &text, &look, p->must_raise, t, a);
+		sb_puts(sb, "\n# Run with PyTorch ");
+		put_runs(sb, runs);
 		sb_printf(sb, ".\n%s", text.s);
 	}
 	sb_free(&text);

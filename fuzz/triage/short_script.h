@@ -15,9 +15,18 @@ struct short_ask {
 	void *ctx;
 };
 
+/* The versions that the script was run with, its own first, and how that ended: "wrong", "right", "does not run". */
+enum { SHORT_RUNS_MOST = 16 };
+struct short_runs {
+	int n;
+	struct {
+		const char *version, *verdict;
+	} run[SHORT_RUNS_MOST];
+};
+
 /* Appends the script: first comments (what is wrong, where it was run and how that ended), then the text that was run. python: the
- * interpreter of t. False: there is none; err says why. */
+ * interpreter of t. runs: the same for machines, in a. False: there is none; err says why. */
 bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
-	const char *headline, const struct short_ask *ask, struct arena *a, struct err *err);
+	const char *headline, const struct short_ask *ask, struct short_runs *runs, struct arena *a, struct err *err);
 
 #endif

@@ -5,6 +5,8 @@
 #include "compiled/targets/message.h"
 #include "eager/base/escape.h"
 #include "eager/lang/prog.h"
+#include "fuzz/triage/tensor_name.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 /* ---- what is called ------------------------------------------------------------------------------------------------------------------ */
@@ -42,9 +44,44 @@ static int named_nodes(int *node, const struct prog *p)
 	return n;
 }
 
-static const char *called(const struct prog *p, struct arena *a)
+/* The operator that makes the wrong result, reads the input whose gradient is wrong, writes the wrong input. Negative: unknown, or a value
+ * that none makes. */
+static int wrong_node(const struct prog *p, const char *tensor)
+{
+	struct tensor_name name;
+	struct err err = {0};
+	bool forward[MAX_NODES], cot[MAX_NODES], of[MAX_NODES] = {false};
+	if (!tensor[0] || !tensor_name_read(&name, tensor, p, &err))
+		return -1;
+	prog_partition(p, forward, cot);
+	int node = prog_find(p, name.node);
+	if (node < 0)
+		return -1;
+	if (name.role == TR_OUTPUT) {
+		while (p->node[node].op == OP_getitem)
+			node = p->node[node].arg[A_getitem_self].node;
+		return is_named(p, node) ? node : -1;
+	}
+	of[node] = true;
+	for (int i = 0; i < p->nnode; i++)
+		if (is_named(p, i) && forward[i] && node_reads(p, &p->node[i], of)
+			&& (name.role == TR_GRADIENT || op_info[p->node[i].op].traits & T_MUTATES))
+			return i;
+	return -1;
+}
+
+/* A program that nobody has made smaller has many operators, of which few matter. */
+static bool few_matter(const struct store_cause *c, int n)
+{
+	return !c->minimised && n > 2 && (c->kind == FINDING_VALUE || c->kind == FINDING_GRADIENT || c->kind == FINDING_MUTATION);
+}
+
+static const char *called(const struct store_cause *c, const struct prog *p, struct arena *a)
 {
 	int node[MAX_NODES], n = named_nodes(node, p), shown = 0;
+	const int wrong = few_matter(c, n) ? wrong_node(p, c->tensor) : -1;
+	if (wrong >= 0)
+		return arena_printf(a, "`%s` among %d operators", plain_name(p->node[wrong].op, a), n);
 	struct strbuf sb;
 	if (n == 2 && is_chain(p, node[0], node[1]))
 		return arena_printf(a, "`%s` of `%s`", plain_name(p->node[node[1]].op, a), plain_name(p->node[node[0]].op, a));
@@ -83,21 +120,31 @@ static const char *shape_in(const char *said)
 	return NULL;
 }
 
-/* What triage measured, else what the cause says, else the signature. */
-static const char *shape_of(const struct store_cause *c, const char *pattern, struct arena *a)
+/* What triage measured, else what the cause says, else the signature. One wrong element has no shape. */
+static const char *shape_of(const struct store_cause *c, struct arena *a)
 {
-	const char *const said[] = {arena_printf(a, " %s ", pattern), c->text, c->signature};
+	const char *const said[] = {arena_printf(a, " %s ", c->pattern), c->text, c->signature};
+	if (c->nwrong == 1 && strstr(said[0], "all zero"))
+		return "wrong";
 	for (int i = 0; i < ARRAY_LEN(said); i++)
 		if (shape_in(said[i]))
 			return shape_in(said[i]);
 	return "wrong";
 }
 
-/* What is shown of a message. */
+/* What is shown of a message: whole words, unless it begins with a very long one. */
 static const char *cut_message(const char *from, struct arena *a)
 {
-	const size_t n = strlen(from), cut = utf8_cut(from, MIN(n, (size_t)MOST_MESSAGE));
-	return arena_printf(a, "%.*s%s", (int)cut, from, cut < n ? "…" : "");
+	const size_t n = strlen(from);
+	size_t cut = utf8_cut(from, MIN(n, (size_t)MOST_MESSAGE)), word = cut;
+	if (cut == n)
+		return from;
+	while (word > 0 && from[word] != ' ')
+		word--;
+	while (word > 0 && strchr(" ,;:(", from[word - 1]))
+		word--;
+	cut = word > MOST_MESSAGE / 3 ? word : cut;
+	return arena_printf(a, "%.*s …", (int)cut, from);
 }
 
 /* Behind the first ": " of a cause or signature, without the kind: the message of what raises. */
@@ -123,10 +170,9 @@ static const char *raises(const struct store_cause *c, struct arena *a)
 	return arena_printf(a, "raises \"%s\"", cut_message(message_first_line(said, &t, a), a));
 }
 
-static const char *fault(const struct store_cause *c, const char *pattern, struct arena *a)
+static const char *fault(const struct store_cause *c, struct arena *a)
 {
-	const char *shape = shape_of(c, pattern, a),
-			   *note = strstr(c->text, "layout predicted wrong") ? " (its layout is predicted wrong)" : "";
+	const char *shape = shape_of(c, a), *note = strstr(c->text, "layout predicted wrong") ? " (its layout is predicted wrong)" : "";
 	switch (c->kind) {
 	case FINDING_VALUE: return arena_printf(a, "result is %s%s", shape, note);
 	case FINDING_GRADIENT: return arena_printf(a, "gradient is %s%s", shape, note);
@@ -162,13 +208,13 @@ const char *title_where(const struct store_cause *c, struct arena *a)
 	return title_where_of(colon ? arena_printf(a, "%.*s", (int)(colon - c->text), c->text) : c->target, a);
 }
 
-const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a)
+const char *title_of(const struct store_cause *c, struct arena *a)
 {
 	struct err err = {0};
 	struct prog *p = ARENA_NEW(a, struct prog, 1);
 	if (!prog_read(p, a, c->program, strlen(c->program), READ_STRICT, &err))
-		return arena_printf(a, "%s %s", fault(c, pattern, a), title_where(c, a));
-	return arena_printf(a, "%s: %s %s", called(p, a), fault(c, pattern, a), title_where(c, a));
+		return arena_printf(a, "%s %s", fault(c, a), title_where(c, a));
+	return arena_printf(a, "%s: %s %s", called(c, p, a), fault(c, a), title_where(c, a));
 }
 
 const char *title_of_finding(struct store *s, const char *full_id, struct arena *a)
@@ -178,11 +224,11 @@ const char *title_of_finding(struct store *s, const char *full_id, struct arena 
 	sb_init(&complaint);
 	const struct store_cause *c = store_causes(&all, s, a) == STORE_OK ? store_causes_find(&all, full_id, &complaint) : NULL;
 	sb_free(&complaint);
-	return c ? title_of(c, "", a) : "";
+	return c ? title_of(c, a) : "";
 }
 
 void titles_write(struct store_causes *all, struct arena *a)
 {
 	for (int i = 0; i < all->n; i++)
-		all->cause[i].title = title_of(&all->cause[i], "", a);
+		all->cause[i].title = title_of(&all->cause[i], a);
 }

@@ -5,15 +5,15 @@
  *     `index_fill`, `sum`: raises "AssertionError: n=copy_" with torch.compile
  *     `slice_scatter`: gradient is wrong (its layout is predicted wrong) with torch.compile
  *
- * What is called, in the order of the program (the smallest that shows it; inputs and constants left out); which tensor is wrong and how;
- * where. A title is for people: nothing compares titles. */
+ * What is called, in the order of the program (the smallest that shows it; inputs and constants left out; of a program that nobody has
+ * made smaller, the operator that makes the wrong tensor: "`mean` among 24 operators: result is wrong"); which tensor is wrong and how; where. A title is for people: nothing compares titles. */
 #ifndef SCATTERPROOF_TITLE_H
 #define SCATTERPROOF_TITLE_H
 
 #include "reports/cause/store_cause.h"
 
-/* c: as the store has it. pattern: the shape of the error as triage's facts say it ("all zero"); "" if unknown. In a. */
-const char *title_of(const struct store_cause *c, const char *pattern, struct arena *a);
+/* c: as the store has it. In a. */
+const char *title_of(const struct store_cause *c, struct arena *a);
 /* How sentences end that are about the cause's stage, or about another one of the same family: "with torch.compile". In a. */
 const char *title_where(const struct store_cause *c, struct arena *a);
 const char *title_where_of(const char *target, struct arena *a);

@@ -36,9 +36,11 @@ struct json_doc *json_doc_open(const char *text, size_t nbytes)
 	d->text[nbytes] = 0;
 	d->nbytes = nbytes;
 	CHECK(sqlite3_open(":memory:", &d->db) == SQLITE_OK);
-	CHECK(sqlite3_prepare_v2(d->db, "SELECT json_extract(?1, ?2)", -1, &d->get, NULL) == SQLITE_OK);
+	CHECK(sqlite3_prepare_v2(
+			  d->db, "SELECT CASE json_type(?1, ?2) WHEN 'real' THEN ?1 -> ?2 ELSE json_extract(?1, ?2) END", -1, &d->get, NULL)
+		== SQLITE_OK);
 	CHECK(sqlite3_prepare_v2(d->db, "SELECT json_array_length(?1, ?2)", -1, &d->count, NULL) == SQLITE_OK);
-	d->valid = is_json(d->db, d->text, nbytes);
+	d->valid = nbytes <= JSON_DOC_MOST_BYTES && is_json(d->db, d->text, nbytes);
 	return d;
 }
 
@@ -105,7 +107,7 @@ int json_doc_count(struct json_doc *d, const char *path, ...)
 	va_start(args, path);
 	sqlite3_stmt *st = ask(d, d->count, path, args);
 	va_end(args);
-	return st ? sqlite3_column_int(st, 0) : 0;
+	return st ? MIN(sqlite3_column_int(st, 0), JSON_DOC_MOST_ELEMENTS) : 0;
 }
 
 /* ---- in a page ----------------------------------------------------------------------------------------------------------------------- */

@@ -35,6 +35,11 @@ enum column {
 	OPEN,
 	VERSIONS,
 	RAISED,
+	TENSOR,
+	PATTERN,
+	NWRONG,
+	NUMBER,
+	NUMBERS,
 	NCOLUMNS
 };
 
@@ -43,6 +48,8 @@ static const char sql[] =
 	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
 	"where e.version <> '' and instr(e.version, ' ') = 0), "
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
+	"facts as materialized (select finding, case when json_valid(cast(bytes as text)) then cast(bytes as text) end as text, max(at) "
+	"from artifact where name = 'facts' group by finding), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "
 	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
@@ -53,11 +60,15 @@ static const char sql[] =
 	"c.open, "
 	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
-	"verdict <> 'pass' order by at, id limit 1), '') else '' end "
+	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
+	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
+	"order by at, id limit 1), ''), "
+	"coalesce(json_extract(a.text, '$.pattern'), ''), coalesce(json_extract(a.text, '$.wrong'), 0), c.number, c.numbers "
 	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
 	"join finding f on lower(hex(f.id)) = c.full_id "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
-	"order by c.number";
+	"left join facts a on a.finding = f.id "
+	"order by c.place";
 
 struct reading {
 	struct store_causes *out;
@@ -94,11 +105,11 @@ static const char *const *versions_of(int *n, const char *text, struct arena *a)
 	return word;
 }
 
-static struct store_cause cause_of_row(const struct store_value *v, int number, struct arena *a)
+static struct store_cause cause_of_row(const struct store_value *v, struct arena *a)
 {
 	int n;
 	const char *const cause = text_at(&v[CAUSE], a), *without = strstr(cause, NOT_TRIAGED);
-	struct store_cause c = {.number = number,
+	struct store_cause c = {.number = (int)v[NUMBER].i,
 		.full_id = text_at(&v[FULL_ID], a),
 		.text = without ? without + strlen(NOT_TRIAGED) : cause,
 		.triaged = !without,
@@ -114,6 +125,9 @@ static struct store_cause cause_of_row(const struct store_value *v, int number, 
 		.program = text_at(&v[PROGRAM], a),
 		.issue = text_at(&v[ISSUE], a),
 		.raised = text_at(&v[RAISED], a),
+		.tensor = text_at(&v[TENSOR], a),
+		.pattern = text_at(&v[PATTERN], a),
+		.nwrong = v[NWRONG].i,
 		.first_seen = text_at(&v[FIRST], a),
 		.last_seen = text_at(&v[LAST], a),
 		.nfindings = v[NFINDINGS].i,
@@ -123,6 +137,7 @@ static struct store_cause cause_of_row(const struct store_value *v, int number, 
 		c.severity = SEVERITY_NORMAL;
 	if (!finding_kind_find(&c.kind, text_at(&v[KIND], a)))
 		BUG("a foreign key holds");
+	c.numbers = words_of(&n, text_at(&v[NUMBERS], a), a);
 	c.ids = words_of(&c.nids, text_at(&v[IDS], a), a);
 	c.versions = versions_of(&c.nversions, text_at(&v[VERSIONS], a), a);
 	c.states = words_of(&n, text_at(&v[STATES], a), a);
@@ -141,7 +156,7 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 		r->out->cause = ARENA_GROW(r->a, struct store_cause, r->out->cause, r->out->n, r->cap + 64);
 		r->cap += 64;
 	}
-	r->out->cause[r->out->n] = cause_of_row(v, r->out->n + 1, r->a);
+	r->out->cause[r->out->n] = cause_of_row(v, r->a);
 	r->out->n++;
 	return true;
 }
@@ -193,12 +208,22 @@ enum store_status store_cause_findings(struct hash128 **id, int *n, struct store
 
 bool store_word_is_number(const char *word) { return strlen(word) < STORE_MIN_PREFIX && word[0] && word[strspn(word, "0123456789")] == 0; }
 
+static int count_findings(const struct store_causes *all)
+{
+	int n = 0;
+	for (int i = 0; i < all->n; i++)
+		n += all->cause[i].nids;
+	return n;
+}
+
 static const struct store_cause *by_number(const struct store_causes *all, const char *word, struct strbuf *complaint)
 {
 	const int number = atoi(word);
-	if (number >= 1 && number <= all->n)
-		return &all->cause[number - 1];
-	sb_printf(complaint, "no cause %d: the store has %d", number, all->n);
+	for (int i = 0; i < all->n; i++)
+		for (int k = 0; k < all->cause[i].nids; k++)
+			if (atoi(all->cause[i].numbers[k]) == number)
+				return &all->cause[i];
+	sb_printf(complaint, "no cause %d: numbers go from 1 to %d", number, count_findings(all));
 	return NULL;
 }
 

@@ -4,9 +4,12 @@
  * one, the representative: open if there is an open one, minimised if there is such a one, the shortest program. A finding that triage
  * has not had is a cause of its own.
  *
- * NUMBERS. Causes are counted from 1: open ones first, the most serious on top, those that only a caller of the overload meets and those
- * that triage has not had behind the others of their severity, the most often seen first. A number is good for one look at one store:
- * after the next triage another cause may have it. A prefix of a finding's id names the finding's cause for good.
+ * ORDER. Open causes come first, the most serious on top, those that only a caller of the overload meets and those that triage has not had
+ * behind the others of their severity, the most often seen first.
+ *
+ * NUMBERS. A finding's number is its place in the order in which findings were first seen, and a cause has the number of its
+ * earliest finding. So what is marked, found or triaged later changes no number (only a merge of stores can), the number of any finding
+ * names the cause that the finding has now, and numbers have gaps.
  *
  * Texts are the store's: hostile, until they are escaped for whoever reads them (eager/base/escape.h for a terminal). */
 #ifndef SCATTERPROOF_STORE_CAUSE_H
@@ -33,10 +36,14 @@ struct store_cause {
 	const char *issue;                  /* URL of the latest issue that somebody marked; "" if none */
 	const char *first_seen, *last_seen; /* 2026-01-31T23:59:59Z; of all its findings */
 	int64_t nfindings, nobs;
-	const char *raised; /* the representative's first message, numbers and all; "" of what raised nothing */
+	const char *raised;  /* the representative's first message, numbers and all; "" of what raised nothing */
+	const char *tensor;  /* the first wrong tensor of program, "x.grad", "out 0 (y)"; "" if none is known */
+	const char *pattern; /* the shape of its error, as triage's facts say it ("all zero"); "" if unknown */
+	int64_t nwrong;      /* how many of its elements are wrong; 0 if unknown */
 	int nversions;
 	const char *const *versions; /* of the family, in which one of its findings was seen, the oldest first */
-	int nids;
+	int nids;                    /* also of states, targets and numbers */
+	const char *const *numbers;
 	const char *const *ids;                     /* STORE_ID_DIGITS digits of each finding, the representative among them */
 	const char *const *states, *const *targets; /* of each finding, in the same order */
 };

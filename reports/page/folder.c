@@ -1,10 +1,13 @@
 /* folder.c: every name is looked up from the folder's descriptor, never by a path, so what changes above it meanwhile does not matter. */
 #include "reports/page/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "reports/store/store.h"
 
 static enum folder_status failed(struct err *err, const char *path, const char *name)
 {
@@ -74,5 +77,43 @@ enum folder_status folder_write(const struct folder *f, const char *name, const 
 	errno = ok ? errno : why;
 	const enum folder_status status = failed(err, f->path, name);
 	unlinkat(f->fd, part, 0);
+	return status;
+}
+
+/* ---- folders of causes that are no longer shown ---------------------------------------------------------------------------------------- */
+
+static bool is_id(const char *name) { return strlen(name) == STORE_ID_DIGITS && name[strspn(name, "0123456789abcdef")] == 0; }
+
+static enum folder_status drop_one(const struct folder *f, const char *name, const struct folder_drop *d, struct err *err)
+{
+	struct stat st;
+	const int fd = openat(f->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOTDIR || errno == ELOOP || errno == ENOENT ? FOLDER_OK : failed(err, f->path, name);
+	bool ours = fstatat(fd, d->mark, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode), ok = true;
+	for (int i = 0; ours && ok && i <= d->nfiles; i++)
+		ok = unlinkat(fd, i < d->nfiles ? d->file[i] : d->mark, 0) == 0 || errno == ENOENT;
+	const enum folder_status status = ok ? FOLDER_OK : failed(err, f->path, name);
+	close(fd);
+	if (ours && ok && unlinkat(f->fd, name, AT_REMOVEDIR) != 0 && errno != ENOTEMPTY && errno != EEXIST)
+		return failed(err, f->path, name);
+	return status;
+}
+
+enum folder_status folder_drop(const struct folder *f, const struct folder_drop *d, struct err *err)
+{
+	const int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	enum folder_status status = FOLDER_OK;
+	if (!dir) {
+		status = failed(err, f->path, "");
+		if (fd >= 0)
+			close(fd);
+		return status;
+	}
+	for (struct dirent *e; status == FOLDER_OK && (e = readdir(dir));)
+		if (is_id(e->d_name) && !d->keep(d->ctx, e->d_name))
+			status = drop_one(f, e->d_name, d, err);
+	closedir(dir);
 	return status;
 }

@@ -4,6 +4,8 @@
 #include "eager/base/escape.h"
 #include "reports/page/markup.h"
 
+enum { MOST_LINES = 60, MOST_MESSAGE = 2000 };
+
 /* ---- what happens -------------------------------------------------------------------------------------------------------------------- */
 
 /* "the gradient of `x`", "output 0 (`sum_1`)", "the input `y` after the call". NULL: no tensor is known. */
@@ -33,29 +35,87 @@ static const char *tensor_words(const struct cause_page *p, struct arena *a)
 	return text;
 }
 
+/* The input that owns a storage: "`z`"; else "input 2". */
+static const char *owner_words(const struct cause_page *p, const char *number, struct arena *a)
+{
+	for (int i = 0; i < json_doc_count(p->facts, "$.inputs"); i++)
+		if (str_eq(json_doc_text(p->facts, a, "$.inputs[%d].storage", i), number)) {
+			struct strbuf sb;
+			sb_init(&sb);
+			sb_puts(&sb, "the input ");
+			markup_code(&sb, json_doc_text(p->facts, a, "$.inputs[%d].name", i), MARKUP_LINE);
+			const char *text = arena_strdup(a, sb.s);
+			sb_free(&sb);
+			return text;
+		}
+	return arena_printf(a, "input %s", number);
+}
+
+/* "output shares the storage of input 2 and should not", of the latest observation: no fact says it. */
+static void put_aliasing(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	static const char of_input[] = "shares the storage of input ";
+	const char *clause = NULL;
+	for (int i = 0; i < p->f.nobs_stored; i++) {
+		const char *detail = p->f.obs[i].detail, *shares = strstr(detail, "share");
+		if (!shares || !strstr(shares, "storage"))
+			continue;
+		while (shares > detail && shares[-1] != ';' && shares[-1] != ':')
+			shares--;
+		clause = shares + strspn(shares, " ");
+	}
+	if (!clause)
+		return;
+	clause = arena_printf(a, "%.*s", (int)strcspn(clause, ";"), clause);
+	const char *input = strstr(clause, of_input);
+	if (input) {
+		input += strlen(of_input);
+		const size_t digits = strspn(input, "0123456789");
+		sb_printf(sb, " It shares the memory of %s, and must not.", owner_words(p, arena_printf(a, "%.*s", (int)digits, input), a));
+		return;
+	}
+	sb_puts(sb, " Seen: ");
+	markup_text(sb, clause, MARKUP_LINE);
+	sb_putc(sb, '.');
+}
+
+/* What was observed, of a store that has no facts of it. */
+static void put_seen(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	const char *detail = "";
+	for (int i = 0; !detail[0] && i < p->f.nobs_stored; i++)
+		detail = p->f.obs[i].detail;
+	if (!detail[0])
+		return;
+	sb_puts(sb, " Seen: ");
+	markup_text(sb, issue_dtypes(detail, a), MARKUP_LINE);
+	sb_putc(sb, '.');
+}
+
 /* "3 of 24 elements are wrong, all zero." */
 static void put_extent(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	const int64_t wrong = json_doc_int(p->facts, 0, "$.wrong"), checked = json_doc_int(p->facts, 0, "$.checked");
-	const char *pattern = json_doc_text(p->facts, a, "$.pattern"), *detail = "";
+	const char *pattern = json_doc_text(p->facts, a, "$.pattern");
+	if (p->c->kind == FINDING_META || p->c->kind == FINDING_ALIAS) {
+		if (json_doc_has(p->facts, "$.tensor.got"))
+			put_aliasing(sb, p, a);
+		else
+			put_seen(sb, p, a);
+		return;
+	}
 	if (p->c->kind != FINDING_VALUE && p->c->kind != FINDING_GRADIENT && p->c->kind != FINDING_MUTATION)
 		return;
 	if (wrong > 0 && checked > 0) {
 		sb_printf(sb, " %lld of %lld element%s %s wrong", (long long)wrong, (long long)checked, plural(checked), wrong == 1 ? "is" : "are");
-		if (pattern[0] && !str_eq(pattern, "other") && !str_eq(pattern, "single element")) {
+		if (wrong > 1 && pattern[0] && !str_eq(pattern, "other") && !str_eq(pattern, "single element")) {
 			sb_puts(sb, ": ");
 			markup_text(sb, pattern, MARKUP_LINE);
 		}
 		sb_putc(sb, '.');
 		return;
 	}
-	for (int i = 0; !detail[0] && i < p->f.nobs_stored; i++)
-		detail = p->f.obs[i].detail;
-	if (detail[0]) {
-		sb_puts(sb, " Seen: ");
-		markup_text(sb, detail, MARKUP_LINE);
-		sb_putc(sb, '.');
-	}
+	put_seen(sb, p, a);
 }
 
 /* Which facts of two layouts differ: "strides", "sizes and strides". */
@@ -85,7 +145,9 @@ static const char *fault_words(const struct cause_page *p, struct arena *a)
 		return arena_printf(a, "%s shares memory with another tensor where it does not in eager mode, or the reverse", subject);
 	case FINDING_META: return arena_printf(a, "%s of %s differ from eager mode", differs[0] ? differs : "dtype, size or strides", subject);
 	case FINDING_NONENESS: return arena_printf(a, "%s is None where eager mode has one, or the reverse", subject);
-	case FINDING_RAISE: return "the program below raises, and eager mode runs it (or the reverse)";
+	case FINDING_RAISE:
+		return str_starts(p->c->raised, "runs what eager refuses") ? "the program below runs, and eager mode raises"
+																   : "the program below raises, and eager mode runs it";
 	case FINDING_CRASH: return "the process dies";
 	case FINDING_HANG: return "the call does not return";
 	case FINDING_INVARIANT: return "the compiler breaks an invariant that it checks itself";
@@ -157,131 +219,42 @@ static void put_what(struct strbuf *sb, const struct cause_page *p, struct arena
 		raised = p->f.obs[i].detail;
 	if (raised[0]) {
 		sb_puts(sb, "### Error logs\n\n");
-		markup_fence(sb, "", raised, MARKUP_BLOCK);
+		markup_fence(sb, "", raised, MOST_MESSAGE);
 		sb_putc(sb, '\n');
 	}
 }
 
 /* ---- the script ---------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_long(const char *text)
+{
+	int lines = 0;
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines > MOST_LINES;
+}
+
+/* A program that nobody has made smaller is no text for an issue. */
 static void put_script(struct strbuf *sb, const struct cause_page *p)
 {
 	sb_puts(sb, "### To reproduce\n\n");
 	if (p->short_script) {
 		markup_fence(sb, "python", p->script, MARKUP_BLOCK);
-	} else {
-		if (p->script[0])
-			sb_puts(sb, "`repro.py` (attached) runs alone: it exits 1 if this happens, 0 if not, 2 if that cannot be told. ");
-		sb_puts(sb, "The program, a line per operator:\n\n");
-		markup_fence(sb, "", p->c->program, MARKUP_BLOCK);
-	}
-	sb_putc(sb, '\n');
-}
-
-/* ---- what helps, who meets it -------------------------------------------------------------------------------------------------------- */
-
-/* "probe.clone=fw:aten.add.Tensor": `add`. NULL: what users cannot write into a model, such as a copy in the backward graph. */
-static const char *cloned_by_users(const char *option, struct arena *a)
-{
-	static const char is[] = "probe.clone=fw:aten.";
-	if (!str_starts(option, is))
-		return NULL;
-	option += strlen(is);
-	return arena_printf(a, "%.*s", (int)strcspn(option, "."), option);
-}
-
-/* A cure in a sentence for users; options named "probe.…" are the tool's own, and no advice (issue_place.c has them). */
-static void put_cure(struct strbuf *sb, const char *option, struct arena *a)
-{
-	const char *op = cloned_by_users(option, a);
-	if (op) {
-		sb_puts(sb, "* It is right if what ");
-		markup_code(sb, op, MARKUP_LINE);
-		sb_puts(sb, " returns is copied before it is used: append `.clone()`.\n");
-	} else if (option[0] && !str_starts(option, "probe.")) {
-		sb_puts(sb, "* It is right with the compiler's option ");
-		markup_code(sb, option, MARKUP_LINE);
-		sb_puts(sb, ".\n");
-	}
-}
-
-static void put_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a)
-{
-	enum { MOST = 4 };
-	struct strbuf helps;
-	sb_init(&helps);
-	if (p->right_where[0]) {
-		sb_puts(&helps, "* It is right ");
-		markup_text(&helps, p->right_where, MARKUP_LINE);
-		sb_puts(&helps, ".\n");
-	}
-	for (int i = 0; i < MIN(json_doc_count(p->facts, "$.cures"), MOST); i++)
-		put_cure(&helps, json_doc_text(p->facts, a, "$.cures[%d].option", i), a);
-	if (helps.len)
-		sb_printf(sb, "### Work-around\n\n%s\n", helps.s);
-	sb_free(&helps);
-}
-
-static void put_reach(struct strbuf *sb, const struct cause_page *p)
-{
-	static const struct {
-		const char *reach, *text;
-	} words[] = {{"python", "Methods and operators of tensors are enough to meet it."},
-		{"torch", "Public functions of `torch` meet it; with methods and operators alone it was not seen."},
-		{"aten", "Only a direct call of the overload in `torch.ops.aten` met it; by public functions it was not seen."}};
-	for (int i = 0; i < ARRAY_LEN(words); i++)
-		if (str_eq(p->c->reach, words[i].reach))
-			sb_printf(sb, "### Who meets it\n\n%s\n\n", words[i].text);
-}
-
-/* "assert_close: differs; same: differs", as torch's own comparisons say it. */
-static void put_same(struct strbuf *sb, const struct cause_page *p, struct arena *a)
-{
-	const char *same = json_doc_text(p->facts, a, "$.same");
-	for (int i = 0; !same[0] && i < p->f.nevents; i++)
-		if (str_eq(p->f.event[i].kind, "excuse"))
-			same = p->f.event[i].payload;
-	if (!same[0])
-		return;
-	sb_puts(sb, "### What PyTorch's own comparisons say\n\n");
-	for (const char *s = same; *s; s += strspn(s, "; ")) {
-		const size_t n = strcspn(s, ";");
-		sb_puts(sb, "* ");
-		markup_code(sb, arena_printf(a, "%.*s", (int)n, s), MARKUP_LINE);
 		sb_putc(sb, '\n');
-		s += n;
+		return;
 	}
+	if (p->script[0])
+		sb_puts(sb, "[`repro.py`](repro.py) runs alone: it exits 1 if this happens, 0 if not, 2 if that cannot be told. ");
+	if (!p->c->triaged || is_long(p->c->program)) {
+		sb_puts(sb, "The program, a line per operator: [`program.prog`](program.prog).\n\n");
+		return;
+	}
+	sb_puts(sb, "The program, a line per operator:\n\n");
+	markup_fence(sb, "", p->c->program, MARKUP_BLOCK);
 	sb_putc(sb, '\n');
 }
 
-static void put_upstream(struct strbuf *sb, const struct cause_page *p, struct arena *a)
-{
-	int n = 0;
-	if (p->c->issue[0]) {
-		sb_puts(sb, "### Similar issues\n\nIt is marked as known: ");
-		markup_code(sb, p->c->issue, MARKUP_LINE);
-		sb_puts(sb, ".\n\n");
-	}
-	for (int i = 0; i < p->nupstream; i++) {
-		const struct upstream_issue *u = &p->upstream[i];
-		if (str_eq(u->issue, "-") && !u->same)
-			continue;
-		if (!n++ && !p->c->issue[0])
-			sb_puts(sb, "### Similar issues\n\n");
-		if (str_eq(u->issue, "-"))
-			sb_printf(
-				sb, "* A search for `%s`, which has the same operators, found no issue (that proves nothing)", escaped_line(a, u->program));
-		else
-			sb_printf(sb, "* <%s>: like `%s`, which has %s", escaped_line(a, u->issue), escaped_line(a, u->program),
-				u->same ? "the same operators" : "most of its operators in common");
-		if (u->remark[0]) {
-			sb_puts(sb, "; ");
-			markup_text(sb, u->remark, MARKUP_LINE);
-		}
-		sb_puts(sb, ".\n");
-	}
-	sb_puts(sb, n ? "\n" : "");
-}
+/* ---- the rest ------------------------------------------------------------------------------------------------------------------------- */
 
 static void put_versions(struct strbuf *sb, const struct cause_page *p)
 {
@@ -301,8 +274,50 @@ static void put_left(struct strbuf *sb, const struct cause_page *p)
 		(long long)p->c->nobs, p->c->nobs == 1 ? "" : "s", (long long)p->c->nfindings, p->c->nfindings == 1 ? "" : "s");
 }
 
+static void put_unready(struct strbuf *sb, const struct cause_page *p)
+{
+	const bool candidate = cause_has_state(p->c, "candidate"), large = !p->c->minimised;
+	if (p->c->triaged)
+		return;
+	sb_printf(sb, "> Do not file this: it is %s yet. Run ",
+		large && candidate ? "not minimised and not confirmed"
+			: large        ? "not minimised"
+			: candidate    ? "not confirmed"
+						   : "not triaged to its end");
+	struct strbuf command;
+	sb_init(&command);
+	sb_printf(&command, "scatterproof triage %s --db ", p->c->id);
+	escape_shell(&command, p->all->db);
+	markup_code(sb, command.s, MARKUP_LINE);
+	sb_puts(sb, ".\n\n");
+	sb_free(&command);
+}
+
+/* What speaks against filing it, before anything that looks ready to be filed. */
+static void put_warnings(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	const char *right_on = page_versions_right_on(&p->versions);
+	put_unready(sb, p);
+	if (right_on[0]) {
+		sb_puts(sb, "> It is right on ");
+		markup_text(sb, right_on, MARKUP_LINE);
+		sb_puts(sb, ", the newest version here: do not file it before you have tried a nightly build.\n\n");
+	}
+	for (int i = 0; i < p->nupstream; i++)
+		if (p->upstream[i].same && strstr(p->upstream[i].remark, "not to be filed")) {
+			const char *why = issue_remark(&p->upstream[i], a);
+			sb_puts(sb, "> This should not be filed, says the table of upstream issues of ");
+			markup_code(sb, p->upstream[i].program, MARKUP_LINE);
+			sb_puts(sb, why[0] ? ": " : "");
+			markup_text(sb, why, MARKUP_LINE);
+			sb_puts(sb, ".\n\n");
+			return;
+		}
+}
+
 void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
+	put_warnings(sb, p, a);
 	sb_puts(sb, "# ");
 	markup_title(sb, p->c->title);
 	sb_puts(sb, "\n\n### \xf0\x9f\x90\x9b Describe the bug\n\n");
@@ -310,11 +325,11 @@ void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	put_script(sb, p);
 	issue_values(sb, p, a);
 	issue_right(sb, p, a);
-	put_helps(sb, p, a);
+	issue_helps(sb, p, a);
 	issue_place(sb, p, a);
-	put_reach(sb, p);
-	put_same(sb, p, a);
-	put_upstream(sb, p, a);
+	issue_reach(sb, p);
+	issue_same(sb, p, a);
+	issue_similar(sb, p, a);
 	put_versions(sb, p);
 	put_left(sb, p);
 }

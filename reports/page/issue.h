@@ -9,8 +9,19 @@
 void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a);
 
 /* The parts that have a file of their own. Each appends nothing where the store knows nothing. */
-void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a); /* expected against got: elements and layouts */
-void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a);  /* the operator to blame, and its lines in the graphs */
-void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a);  /* stages, sizes, dtypes, versions that are right */
+void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a);  /* expected against got: elements and layouts */
+void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* the operator to blame, and its lines in the graphs */
+void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* stages, sizes, dtypes, versions that are right */
+void issue_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* what a user can do */
+void issue_reach(struct strbuf *sb, const struct cause_page *p);                    /* who meets it, if few do */
+void issue_same(struct strbuf *sb, const struct cause_page *p, struct arena *a);    /* what PyTorch's own comparisons say */
+void issue_similar(struct strbuf *sb, const struct cause_page *p, struct arena *a); /* upstream issues */
+
+/* What a remark of the table says beside "not found upstream" and "not to be filed". In a. */
+const char *issue_remark(const struct upstream_issue *u, struct arena *a);
+/* "f32" as PyTorch writes it, "torch.float32"; other words as they are. In a. */
+const char *issue_dtype(const char *name, struct arena *a);
+/* The same of each "f32[…]" of a text. */
+const char *issue_dtypes(const char *text, struct arena *a);
 
 #endif

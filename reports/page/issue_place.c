@@ -2,7 +2,7 @@
 #include "reports/page/issue.h"
 #include "reports/page/markup.h"
 
-enum { MOST_LINES = 4 };
+enum { MOST_LINES = 4, MOST_CURES = 3 };
 
 /* Of facts; else what the wrong prediction is of; else what the cause ends with, if it is a name: "...; aten.slice_scatter". */
 static const char *suspect(const struct cause_page *p, struct arena *a)
@@ -109,6 +109,21 @@ static void put_predicted_in_blame(struct strbuf *sb, const struct cause_page *p
 	sb_puts(sb, ".\n\n");
 }
 
+/* "probe.clone=bw:aten.expand.default", "probe.fallback=aten.expand.default": "aten.expand.default"; of others the whole option. */
+static const char *cured_op(const struct cause_page *p, int i, struct arena *a)
+{
+	const char *option = json_doc_text(p->facts, a, "$.cures[%d].option", i), *op = strstr(option, "aten.");
+	return op ? op : option[0] ? option : json_doc_text(p->facts, a, "$.cures[%d].what", i);
+}
+
+static bool cured_before(const struct cause_page *p, int i, struct arena *a)
+{
+	for (int k = 0; k < i; k++)
+		if (str_eq(cured_op(p, k, a), cured_op(p, i, a)))
+			return true;
+	return false;
+}
+
 /* What was changed to see who is to blame, and made it right. */
 static void put_cures(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
@@ -118,10 +133,13 @@ static void put_cures(struct strbuf *sb, const struct cause_page *p, struct aren
 	if (!n && !blame)
 		return;
 	sb_puts(sb, "Each of these alone makes it right, which says where the fault is:\n\n");
-	for (int i = 0; i < n; i++) {
+	for (int i = 0, shown = 0; i < n && shown < MOST_CURES; i++) {
+		if (cured_before(p, i, a))
+			continue;
 		sb_puts(sb, "* ");
 		markup_text(sb, json_doc_text(p->facts, a, "$.cures[%d].what", i), MARKUP_LINE);
 		sb_putc(sb, '\n');
+		shown++;
 	}
 	if (!n) {
 		blame += strlen(by);
@@ -130,6 +148,13 @@ static void put_cures(struct strbuf *sb, const struct cause_page *p, struct aren
 		sb_putc(sb, '\n');
 	}
 	sb_putc(sb, '\n');
+}
+
+/* "its layout is predicted wrong, and cloning … cures the failure": the table and the list of cures say that. */
+static bool said_below(const struct cause_page *p, const char *why)
+{
+	return (json_doc_has(p->facts, "$.predicted.op") && strstr(why, "predicted wrong"))
+		|| (json_doc_count(p->facts, "$.cures") && strstr(why, "cures the failure"));
 }
 
 void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a)
@@ -142,7 +167,7 @@ void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 		sb_puts(&place, "The suspect is ");
 		markup_code(&place, op, MARKUP_LINE);
 		sb_puts(&place, wants_backward(p, a) ? " in the backward graph" : "");
-		if (why[0]) {
+		if (why[0] && !said_below(p, why)) {
 			sb_puts(&place, ": ");
 			markup_text(&place, why, MARKUP_LINE);
 		}

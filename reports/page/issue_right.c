@@ -37,40 +37,63 @@ static void put_series(struct strbuf *sb, struct json_doc *d, struct arena *a)
 	sb_puts(sb, shown ? "\n" : "");
 }
 
-static void put_version(struct strbuf *sb, const char *before, const char *version, const char *after)
+/* "Wrong on 2.11.0, 2.12.1; right on 2.15.0, the newest here: …" */
+static void put_newest(struct strbuf *sb, const struct page_versions *v, const struct page_version *newest)
 {
-	if (!version[0])
-		return;
-	sb_puts(sb, before);
-	markup_text(sb, version, MARKUP_LINE);
-	sb_puts(sb, after);
+	const char *before = "";
+	for (int i = 0; &v->tried[i] != newest; i++) {
+		const struct page_version *t = &v->tried[i];
+		if (!str_eq(t->verdict, "right") && !str_eq(t->verdict, "wrong"))
+			continue;
+		if (str_eq(t->verdict, before))
+			sb_puts(sb, ", ");
+		else if (before[0])
+			sb_printf(sb, "; %s on ", t->verdict);
+		else
+			sb_puts(sb, str_eq(t->verdict, "wrong") ? "Wrong on " : "Right on ");
+		markup_text(sb, t->version, MARKUP_LINE);
+		before = t->verdict;
+	}
+	const bool right = str_eq(newest->verdict, "right");
+	sb_puts(sb, before[0] ? "; " : "");
+	sb_printf(sb, "%s on ",
+		right                         ? before[0] ? "right" : "Right"
+			: !before[0]              ? "Wrong"
+			: str_eq(before, "wrong") ? "still wrong"
+									  : "wrong");
+	markup_text(sb, newest->version, MARKUP_LINE);
+	sb_printf(sb, ", the %s here%s.\n\n", v->n > 1 ? "newest" : "only version",
+		right ? ": do not file it before you have tried a nightly build" : "");
 }
 
-static void put_since(struct strbuf *sb, struct json_doc *d, struct arena *a)
+/* Versions that say neither. */
+static void put_unclear(struct strbuf *sb, const struct page_versions *v)
 {
-	const char *bad = json_doc_text(d, a, "$.first_bad"), *last = json_doc_text(d, a, "$.last_bad"),
-			   *good = json_doc_text(d, a, "$.first_good");
-	const int n = json_doc_count(d, "$.versions");
-	if (!n)
-		return;
-	put_version(sb, "The first version of those tried that is wrong: ", bad, ". ");
-	if (!str_eq(last, bad))
-		put_version(sb, "The last: ", last, ". ");
-	put_version(sb, "Right again from ", good, " on. ");
-	sb_puts(sb, "Tried:\n\n");
-	for (int i = 0; i < n; i++) {
-		const char *why = json_doc_text(d, a, "$.versions[%d].why", i);
+	int n = 0;
+	for (int i = 0; i < v->n; i++) {
+		const struct page_version *t = &v->tried[i];
+		if (str_eq(t->verdict, "right") || str_eq(t->verdict, "wrong"))
+			continue;
 		sb_puts(sb, "* ");
-		markup_text(sb, json_doc_text(d, a, "$.versions[%d].version", i), MARKUP_LINE);
+		markup_text(sb, t->version, MARKUP_LINE);
 		sb_puts(sb, ": ");
-		markup_text(sb, json_doc_text(d, a, "$.versions[%d].verdict", i), MARKUP_LINE);
-		if (why[0]) {
+		markup_text(sb, t->verdict, MARKUP_LINE);
+		if (t->why[0]) {
 			sb_puts(sb, ", ");
-			markup_text(sb, why, MARKUP_LINE);
+			markup_text(sb, t->why, MARKUP_LINE);
 		}
 		sb_putc(sb, '\n');
+		n++;
 	}
-	sb_putc(sb, '\n');
+	sb_puts(sb, n ? "\n" : "");
+}
+
+static void put_since(struct strbuf *sb, const struct page_versions *v)
+{
+	const struct page_version *newest = page_versions_newest(v);
+	if (newest)
+		put_newest(sb, v, newest);
+	put_unclear(sb, v);
 }
 
 /* Environments in which runs of it passed, and never failed. */
@@ -109,14 +132,15 @@ void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
 	struct strbuf right;
 	sb_init(&right);
-	put_blame(&right, p, a);
+	if (!json_doc_count(p->facts, "$.ladder"))
+		put_blame(&right, p, a);
 	put_ladder(&right, p->facts, a);
 	put_series(&right, p->sweep, a);
 	put_passed(&right, p);
 	if (right.len)
 		sb_printf(sb, "### What is right, what is wrong\n\n%s", right.s);
 	sb_reset(&right);
-	put_since(&right, p->since, a);
+	put_since(&right, &p->versions);
 	if (right.len)
 		sb_printf(sb, "### Since which version\n\n%s", right.s);
 	sb_free(&right);

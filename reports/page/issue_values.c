@@ -1,9 +1,10 @@
 /* issue_values.c: a window of elements as people read arrays, rows under each other, wrong ones marked; then the two layouts, if they
  * differ. */
+#include "eager/lang/dtype.h"
 #include "reports/page/issue.h"
 #include "reports/page/markup.h"
 
-enum { MOST_ROWS = 8, MOST_COLUMNS = 8, WIDTH = 14 };
+enum { MOST_ROWS = 8, MOST_COLUMNS = 8, WIDTH = 14, MOST_STRIDE = 1 << 20 };
 
 /* The window's last two dims. */
 struct window {
@@ -16,7 +17,7 @@ static struct window window_of(struct json_doc *d)
 	const int rank = json_doc_count(d, "$.values.size");
 	struct window w = {1, 1, 1};
 	if (rank >= 1)
-		w.stride = json_doc_int(d, 1, "$.values.size[%d]", rank - 1);
+		w.stride = MIN(MAX(json_doc_int(d, 1, "$.values.size[%d]", rank - 1), 0), MOST_STRIDE);
 	if (rank >= 2)
 		w.rows = (int)MIN(MAX(json_doc_int(d, 1, "$.values.size[%d]", rank - 2), 0), MOST_ROWS);
 	w.columns = (int)MIN(MAX(w.stride, 0), MOST_COLUMNS);
@@ -35,7 +36,7 @@ static void put_array(struct strbuf *sb, struct json_doc *d, const char *side, c
 	for (int i = 0; i < w->rows; i++) {
 		sb_printf(sb, "%-9s", i ? "" : side);
 		for (int k = 0; k < w->columns; k++)
-			sb_printf(sb, " %*.20s", WIDTH, element(d, side, i * w->stride + k, a));
+			sb_printf(sb, " %*s", WIDTH, element(d, side, i * w->stride + k, a));
 		sb_puts(sb, w->stride > w->columns ? " ...\n" : "\n");
 	}
 }
@@ -73,9 +74,33 @@ static void put_from(struct strbuf *sb, struct json_doc *d, struct arena *a)
 	sb_puts(sb, ":\n\n");
 }
 
+const char *issue_dtype(const char *name, struct arena *a)
+{
+	for (int i = 0; i < NDTYPES; i++)
+		if (str_eq(dtype_info[i].name, name))
+			return arena_printf(a, "torch.%s", dtype_info[i].torch);
+	return name;
+}
+
+const char *issue_dtypes(const char *text, struct arena *a)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	struct strbuf sb;
+	sb_init(&sb);
+	while (*text) {
+		const size_t n = strspn(text, name);
+		const char *word = arena_printf(a, "%.*s", (int)MAX(n, 1), text);
+		sb_puts(&sb, n && text[n] == '[' ? issue_dtype(word, a) : word);
+		text += MAX(n, 1);
+	}
+	const char *out = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return out;
+}
+
 static const char *layout(struct json_doc *d, const char *path, struct arena *a)
 {
-	return arena_printf(a, "%s, size %s, strides %s, offset %s", json_doc_text(d, a, "%s.dtype", path),
+	return arena_printf(a, "%s, size %s, strides %s, offset %s", issue_dtype(json_doc_text(d, a, "%s.dtype", path), a),
 		json_doc_text(d, a, "%s.size", path), json_doc_text(d, a, "%s.stride", path), json_doc_text(d, a, "%s.offset", path));
 }
 

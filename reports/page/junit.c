@@ -27,8 +27,8 @@ static void body(struct strbuf *sb, const struct store_cause *c, const char *db)
 		markup_xml(sb, c->blame, MARKUP_LINE);
 		sb_putc(sb, '\n');
 	}
-	sb_puts(sb, "seen ");
-	sb_printf(sb, "%lld times in %lld findings, last at ", (long long)c->nobs, (long long)c->nfindings);
+	sb_printf(sb, "seen %lld time%s in %lld finding%s, last at ", (long long)c->nobs, plural(c->nobs), (long long)c->nfindings,
+		plural(c->nfindings));
 	markup_xml(sb, c->last_seen, MARKUP_LINE);
 	sb_puts(sb, "\n\n");
 	markup_xml(sb, c->program, MARKUP_BLOCK);

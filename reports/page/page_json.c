@@ -61,6 +61,7 @@ static void put_head(struct json *j, const struct store_cause *c, const struct p
 	json_string(j, "first_seen", c->first_seen);
 	json_string(j, "last_seen", c->last_seen);
 	put(j, "issue", c->issue);
+	put(j, "right_on", row->right_on);
 	put_words(j, "ops", &row->ops);
 	put_words(j, "dtypes", &row->dtypes);
 	put_words(j, "versions", &row->versions);
@@ -78,6 +79,21 @@ static void put_document(struct json *j, const char *key, struct json_doc *d)
 	json_doc_embed(&sb, d);
 	json_raw(j, key, sb.s, sb.len);
 	sb_free(&sb);
+}
+
+static void put_versions(struct json *j, const struct cause_page *p)
+{
+	if (!p->versions.n)
+		return;
+	json_array(j, "versions_tried");
+	for (int i = 0; i < p->versions.n; i++) {
+		json_object(j, NULL);
+		json_string(j, "version", p->versions.tried[i].version);
+		json_string(j, "verdict", p->versions.tried[i].verdict);
+		put(j, "why", p->versions.tried[i].why);
+		json_end(j);
+	}
+	json_end(j);
 }
 
 static void put_programs(struct json *j, const struct cause_page *p)
@@ -226,6 +242,7 @@ void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	put_document(&j, "facts", p->facts);
 	put_document(&j, "sweep", p->sweep);
 	put_document(&j, "since", p->since);
+	put_versions(&j, p);
 	put_document(&j, "matrix", p->matrix);
 	put(&j, "environment", p->environment);
 	put_graphs(&j, p);
@@ -288,14 +305,16 @@ static void put_runs(struct json *j, const struct page_store *all)
 }
 
 /* What somebody has to do next about a cause that is open. */
-static void need_of(const char **what, const char **text, const struct store_cause *c)
+static void need_of(const char **what, const char **text, const struct store_cause *c, const struct page_row *row, struct arena *a)
 {
 	if (cause_has_state(c, "regressed")) {
 		*what = "regressed";
 		*text = "it was marked fixed, and is back: say so upstream, or mark it again";
 	} else if (c->triaged) {
 		*what = "decide";
-		*text = "triage has named its cause: file it, or mark it known, dismissed or a duplicate";
+		*text = row->right_on[0]
+			? arena_printf(a, "it is right on %s, the newest version here: try a nightly build before you file it", row->right_on)
+			: "triage has named its cause: file it, or mark it known, dismissed or a duplicate";
 	} else if (cause_has_state(c, "candidate")) {
 		*what = "confirm";
 		*text = c->unconfirmed[0] ? "it was not seen again in a fresh process" : "seen once, and not run again yet";
@@ -305,7 +324,20 @@ static void need_of(const char **what, const char **text, const struct store_cau
 	}
 }
 
-static void put_needs(struct json *j, const struct page_store *all)
+/* What to type for it; "": a person decides. */
+static void put_need_command(struct json *j, const char *what, const struct store_cause *c, const char *db)
+{
+	struct strbuf sb;
+	if (!str_eq(what, "triage") && !str_eq(what, "confirm"))
+		return;
+	sb_init(&sb);
+	sb_printf(&sb, "scatterproof triage %s --db ", c->id);
+	escape_shell(&sb, db);
+	json_string(j, "command", sb.s);
+	sb_free(&sb);
+}
+
+static void put_needs(struct json *j, const struct page_store *all, struct arena *a)
 {
 	json_array(j, "needs");
 	for (int i = 0; i < all->causes.n; i++) {
@@ -313,11 +345,12 @@ static void put_needs(struct json *j, const struct page_store *all)
 		const char *what, *text;
 		if (!c->open)
 			continue;
-		need_of(&what, &text, c);
+		need_of(&what, &text, c, &all->row[i], a);
 		json_object(j, NULL);
 		json_string(j, "id", c->id);
 		json_string(j, "what", what);
 		json_string(j, "text", text);
+		put_need_command(j, what, c, all->db);
 		json_end(j);
 	}
 	json_end(j);
@@ -334,7 +367,7 @@ void overview_json(struct strbuf *sb, const struct page_store *all, const char *
 	put_causes(&j, all, a);
 	put_tried(&j, all);
 	put_runs(&j, all);
-	put_needs(&j, all);
+	put_needs(&j, all, a);
 	json_end(&j);
 	sb_putc(sb, '\n');
 }

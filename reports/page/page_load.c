@@ -40,7 +40,8 @@ static bool take_finding(void *ctx, int ncols, const char *const *names, const s
 		.last_seen = text_at(&v[6], r->a),
 		.nobs = v[7].i,
 		.issue = text_at(&v[8], r->a),
-		.pattern = text_at(&v[9], r->a)};
+		.since = text_at(&v[9], r->a),
+		.script_versions = text_at(&v[10], r->a)};
 	return true;
 }
 
@@ -73,13 +74,16 @@ static const char findings_sql[] =
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.first_seen / 1000, 'unixepoch'), "
 	"strftime('%Y-%m-%dT%H:%M:%SZ', s.last_seen / 1000, 'unixepoch'), s.nobs, "
 	"coalesce((select i.url from event e join issue i on i.id = e.issue where e.finding = f.id order by e.at desc limit 1), ''), "
-	"coalesce((select case when json_valid(cast(t.bytes as text)) then json_extract(cast(t.bytes as text), '$.pattern') end "
-	"from artifact t where t.finding = f.id and t.name = 'facts' order by t.at desc limit 1), '') "
+	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'since' order by t.at desc limit 1), ''), "
+	"coalesce((select cast(t.bytes as text) from artifact t where t.finding = f.id and t.name = 'script_versions' order by t.at desc "
+	"limit 1), '') "
 	"from finding f join finding_summary s on s.finding = f.id order by f.id";
 static const char runs_sql[] =
 	"select started, policy, target, sum(n), sum(n * (verdict in ('mismatch', 'invariant', 'crash', 'hang'))) from v_counters where policy "
 	"not in ('repro', 'check', 'minimise', 'triage', 'recheck', 'sweep') group by run, target order by started, run, target";
-static const char tried_sql[] = "select op, dtype, target, sum(programs), sum(diverging) from v_tried group by 1, 2, 3 order by 1, 2, 3";
+static const char tried_sql[] =
+	"select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
+	"order by 1, 2, 3";
 
 static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
 
@@ -170,13 +174,24 @@ static struct page_words dtypes_of(const char *program, struct arena *a)
 	return w;
 }
 
+static const char *right_on(const struct page_finding *f, struct arena *a)
+{
+	if (!f || (!f->since[0] && !f->script_versions[0]))
+		return "";
+	struct json_doc *since = json_doc_open(f->since, strlen(f->since)),
+					*script = json_doc_open(f->script_versions, strlen(f->script_versions));
+	const struct page_versions v = page_versions_of(since, script, a);
+	json_doc_close(since);
+	json_doc_close(script);
+	return page_versions_right_on(&v);
+}
+
 static struct page_row row_of(const struct page_store *all, const struct store_cause *c, struct arena *a)
 {
-	const struct page_finding *f = finding_of(all, c->full_id);
 	return (struct page_row){.ops = words_of(c->ops, a),
 		.dtypes = dtypes_of(c->program, a),
 		.versions = {c->nversions, c->versions},
-		.pattern = f ? f->pattern : ""};
+		.right_on = right_on(finding_of(all, c->full_id), a)};
 }
 
 enum store_status page_store_load(struct page_store *out, struct store *s, const char *db, struct arena *a)
@@ -236,7 +251,7 @@ enum store_status page_load(struct cause_page *out, const struct page_store *all
 	const struct upstream *known, struct arena *a)
 {
 	struct hash128 id;
-	struct cause_page p = {.all = all, .c = c, .row = &all->row[c->number - 1], .where = "", .right_where = ""};
+	struct cause_page p = {.all = all, .c = c, .row = &all->row[c - all->causes.cause], .where = ""};
 	enum store_status status = store_find_by_prefix(s, &id, c->full_id);
 	if (status == STORE_OK)
 		status = store_load_finding(s, &p.f, &id, a);
@@ -246,6 +261,9 @@ enum store_status page_load(struct cause_page *out, const struct page_store *all
 	p.sweep = document(&p.f, "sweep");
 	p.since = document(&p.f, "since");
 	p.matrix = document(&p.f, "matrix");
+	struct json_doc *tried = document(&p.f, "script_versions");
+	p.versions = page_versions_of(p.since, tried, a);
+	json_doc_close(tried);
 	p.environment = environment_of(&p.f, a);
 	p.script = text_of(&p.f, "script");
 	p.short_script = p.script[0] != 0;

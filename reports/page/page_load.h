@@ -5,6 +5,7 @@
 
 #include "reports/cause/json_doc.h"
 #include "reports/cause/store_cause.h"
+#include "reports/page/page_versions.h"
 #include "reports/page/upstream.h"
 
 struct page_words {
@@ -14,14 +15,14 @@ struct page_words {
 /* A finding, as lists show it. */
 struct page_finding {
 	const char *full_id, *target, *state, *severity, *signature, *first_seen, *last_seen;
-	const char *issue;   /* URL; "" if none */
-	const char *pattern; /* the shape of its error, of its facts; "" if unknown */
+	const char *issue;                   /* URL; "" if none */
+	const char *since, *script_versions; /* the artifacts; "" if it has none */
 	int64_t nobs;
 };
 /* What a list says of a cause besides store_cause. */
 struct page_row {
 	struct page_words ops, dtypes, versions; /* dtypes and operators: of its program; versions in which it was seen */
-	const char *pattern;                     /* of the representative's facts; "" if unknown */
+	const char *right_on;                    /* the newest version that was tried, if the cause is right there; else "" */
 	bool page;                               /* it has one: set by whoever writes them */
 };
 struct page_tried {
@@ -57,13 +58,12 @@ struct cause_page {
 	struct store_loaded f;                           /* the representative */
 	struct json_doc *facts, *sweep, *since, *matrix; /* never NULL; empty where triage kept none */
 	const char *environment;                         /* "" if nothing is known */
+	struct page_versions versions;                   /* on which it was tried */
 	const char *script;                              /* "" if there is none */
 	bool short_script;                               /* it is the one of a few lines */
 	int nupstream;
 	const struct upstream_issue *upstream;
-	/* Set by whoever knows targets; "": nothing. How sentences end that are about the finding's target, "with torch.compile"; and about the
-	 * last stage of its ladder that is right. */
-	const char *where, *right_where;
+	const char *where; /* set by whoever knows targets: how sentences end that are about the finding's, "with torch.compile"; "": unknown */
 };
 /* In a; script: the short one if the store has it. Closed with page_close. */
 enum store_status page_load(struct cause_page *out, const struct page_store *all, const struct store_cause *c, struct store *s,

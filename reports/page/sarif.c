@@ -90,7 +90,7 @@ static void put_result(struct json *j, const struct page_store *all, int i, stru
 	json_string(j, "ruleId", rule_id(c, a));
 	json_int(j, "ruleIndex", i);
 	json_string(j, "level", level[c->severity]);
-	put_message(j, "message", arena_printf(a, "%s (finding %s, seen %lld times)", c->title, c->id, (long long)c->nobs));
+	put_message(j, "message", arena_printf(a, "%s (finding %s, seen %lld time%s)", c->title, c->id, (long long)c->nobs, plural(c->nobs)));
 	put_location(j, c, all->row[i].page, a);
 	json_object(j, "partialFingerprints");
 	json_string(j, "scatterproofCause/v1", fingerprint(c, a));

@@ -19,10 +19,15 @@ static void put_counts(struct strbuf *sb, const struct page_store *all)
 	sb_printf(sb, "%d silently wrong. %d decided (known, fixed, dismissed).\n\n", high, all->causes.n - open);
 }
 
-static void put_row(struct strbuf *sb, const struct store_cause *c)
+static void put_row(struct strbuf *sb, const struct store_cause *c, const struct page_row *row)
 {
 	sb_printf(sb, "| %d | `%s` | %s | ", c->number, c->id, finding_severity_name[c->severity]);
 	markup_title(sb, c->title);
+	if (row->right_on[0]) {
+		sb_puts(sb, " (right on ");
+		markup_text(sb, row->right_on, MARKUP_LINE);
+		sb_puts(sb, ", the newest here)");
+	}
 	sb_puts(sb, " | ");
 	markup_code(sb, c->target, MARKUP_LINE);
 	sb_printf(sb, " | %lld | %.10s |\n", (long long)c->nobs, c->last_seen);
@@ -65,7 +70,7 @@ void summary_write(struct strbuf *sb, const struct page_store *all)
 	if (open)
 		sb_puts(sb, "| # | finding | severity | what | target | seen | last |\n|---|---|---|---|---|---|---|\n");
 	for (bool fits = true; rows < open && fits; rows += fits) {
-		put_row(&part, &all->causes.cause[rows]);
+		put_row(&part, &all->causes.cause[rows], &all->row[rows]);
 		fits = sb->len < SUMMARY_MOST / 2 && add(sb, &part);
 	}
 	sb_reset(&part);

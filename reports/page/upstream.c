@@ -133,7 +133,7 @@ const struct upstream *upstream_known(struct arena *a)
 	return read_table((const char *)upstream_tsv, (const char *)upstream_programs, a);
 }
 
-/* The programs beside a table, joined. */
+/* The programs of a table, joined; their names are paths from its folder. */
 static bool join_programs(struct strbuf *out, const char *path, const char *tsv, struct arena *a, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -145,8 +145,8 @@ static bool join_programs(struct strbuf *out, const char *path, const char *tsv,
 		const size_t n = strcspn(line, "\n"), name = strcspn(line, "\t\n");
 		if (n && line[0] != '#') {
 			sb_reset(&text);
-			ok = memchr(line, '/', name) ? err_set(err, "%s: '%.*s' is no program beside it", path, (int)name, line)
-										 : sb_read_file(&text, arena_printf(a, "%s%.*s.prog", dir, (int)name, line), MAX_TEXT, err);
+			const char *from = line[0] == '/' ? "" : dir;
+			ok = sb_read_file(&text, arena_printf(a, "%s%.*s.prog", from, (int)name, line), MAX_TEXT, err);
 			sb_printf(out, "== %.*s\n%s\n", (int)name, line, text.s);
 		}
 		line += n + (line[n] == '\n');
@@ -208,6 +208,7 @@ static double likeness(const struct upstream *u, const struct op_set *x, const s
 /* Each issue of a row that is not there yet. */
 static int add_issues(struct upstream_issue *out, int n, const struct row *r, bool same, struct arena *a)
 {
+	const char *slash = strrchr(r->program, '/'), *base = slash ? slash + 1 : r->program;
 	for (const char *s = r->issues; *s && n < UPSTREAM_MOST; s += strspn(s, " ")) {
 		const size_t len = strcspn(s, " ");
 		const char *issue = arena_printf(a, "%.*s", (int)len, s);
@@ -215,7 +216,7 @@ static int add_issues(struct upstream_issue *out, int n, const struct row *r, bo
 		for (int i = 0; i < n; i++)
 			there |= str_eq(out[i].issue, issue);
 		if (!there && len)
-			out[n++] = (struct upstream_issue){issue, r->remark, r->program, same};
+			out[n++] = (struct upstream_issue){issue, r->remark, base, same};
 		s += len;
 	}
 	return n;

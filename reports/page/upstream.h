@@ -8,11 +8,11 @@
 
 struct upstream_issue {
 	const char *issue, *remark; /* issue "-": a search found none */
-	const char *program;        /* the one that is like the cause, without .prog */
+	const char *program;        /* the one that is like the cause: the table's name of it, without folders */
 	bool same;                  /* it has the same operators, and goes wrong in the same sort of tensor */
 };
 struct upstream;
-/* The table that is in the binary; or of a file like it, whose programs lie beside it. NULL: err says why. In a. */
+/* The table that is in the binary; or of a file like it, which names its programs from its own folder. NULL: err says why. In a. */
 const struct upstream *upstream_known(struct arena *a);
 const struct upstream *upstream_read(const char *path, struct arena *a, struct err *err);
 /* At most UPSTREAM_MOST, the likest first; each issue once. In a. */

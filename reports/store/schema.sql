@@ -169,19 +169,20 @@ ORDER BY s.last_seen DESC, f.id;
 -- The cause that triage found; before that, a finding is a cause of its own with whatever has its signature.
 CREATE VIEW finding_cause AS SELECT finding, cause, reach FROM finding_summary;
 CREATE VIEW v_causes AS
-SELECT row_number() OVER (ORDER BY open DESC, severity, reach = 'aten', cause LIKE '%; not triaged; %', nobs DESC, cause) AS number,
+SELECT number, row_number() OVER (ORDER BY open DESC, severity, reach = 'aten', cause LIKE '%; not triaged; %', nobs DESC, cause) AS place,
   cause, lower(hex(substr(finding, 1, 4))) AS id, severity, reach, blame, nfindings, nobs,
   strftime('%Y-%m-%dT%H:%M:%SZ', first_of_all / 1000, 'unixepoch') AS first_seen,
   strftime('%Y-%m-%dT%H:%M:%SZ', last_of_all / 1000, 'unixepoch') AS last_seen, states, targets, ops, ids, open,
-  lower(hex(program)) AS program, lower(hex(finding)) AS full_id
+  lower(hex(program)) AS program, lower(hex(finding)) AS full_id, numbers
 FROM (SELECT g.*, s.finding, s.blame, s.ops, s.program FROM (
       SELECT s.cause, max(t.open) AS open, min(s.severity) AS severity, max(s.reach) AS reach, count(*) AS nfindings, sum(s.nobs) AS nobs,
         min(s.first_seen) AS first_of_all, max(s.last_seen) AS last_of_all, group_concat(s.state, ' ') AS states,
         group_concat(s.target, ' ') AS targets, group_concat(lower(hex(substr(s.finding, 1, 4))), ' ') AS ids,
-        min(printf('%d%d%010d%020d%s', NOT t.open, NOT s.minimised, s.length, s.first_seen + (1 << 62), lower(hex(s.finding)))) AS best
-      FROM finding_summary s JOIN finding_state t ON t.name = s.state GROUP BY s.cause) g
+        min(printf('%d%d%010d%020d%s', NOT t.open, NOT s.minimised, s.length, s.first_seen + (1 << 62), lower(hex(s.finding)))) AS best,
+        min(s.nth) AS number, group_concat(s.nth, ' ') AS numbers
+      FROM (SELECT *, row_number() OVER (ORDER BY first_seen, finding) AS nth FROM finding_summary) s JOIN finding_state t ON t.name = s.state GROUP BY s.cause) g
     JOIN finding f ON lower(hex(f.id)) = substr(g.best, -32) JOIN finding_summary s ON s.finding = f.id)
-ORDER BY number;
+ORDER BY place;
 CREATE VIEW v_events AS
 SELECT lower(hex(substr(f.id, 1, 4))) AS id, strftime('%Y-%m-%dT%H:%M:%SZ', e.at / 1000, 'unixepoch') AS at, e.kind,
   e.payload, i.url AS issue, e.tool, lower(hex(f.id)) AS full_id

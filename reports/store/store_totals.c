@@ -165,7 +165,12 @@ enum store_status totals_verify(struct store *s)
 	int want = 0;
 	for (int op = 0; op < op_nrows; op++)
 		want += op_info[op].family == F_INPUT ? 0 : 2;
-	int rc = store_read_int(s->db, "SELECT (SELECT sum(n) FROM counter) IS NOT (SELECT sum(n) FROM counter_total)", &different);
+	int rc = store_read_int(s->db,
+		"SELECT EXISTS (SELECT run, environment, verdict, sum(n) FROM counter GROUP BY 1, 2, 3 EXCEPT SELECT * FROM counter_total) "
+		"OR (SELECT count(*) FROM counter_total) <> (SELECT count(*) FROM (SELECT DISTINCT run, environment, verdict FROM counter)) "
+		"OR (EXISTS (SELECT 1 FROM counter) AND NOT EXISTS (SELECT 1 FROM tried) "
+		"AND EXISTS (SELECT 1 FROM counter c JOIN draw d ON d.id = c.draw WHERE d.text <> ''))",
+		&different);
 	if (rc == SQLITE_OK)
 		rc = store_read_int(s->db, "SELECT count(*) FROM operator", &noperators);
 	if (rc != SQLITE_OK)

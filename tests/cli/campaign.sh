@@ -370,7 +370,7 @@ merge() { # shards merge into one store, again and again, also killed
 }
 
 full() { # a file size limit, as a full disk: exit 3, what was stored stays, what was not is printed
-	(ulimit -f 200; exec "$bin" fuzz --target builtin:eager+plant=zero --time 60s --seed 5 --db "$tmp/full.db" >"$tmp/out" 2>"$tmp/err")
+	(ulimit -f 500; exec "$bin" fuzz --target builtin:eager+plant=zero --time 60s --seed 5 --db "$tmp/full.db" >"$tmp/out" 2>"$tmp/err")
 	expect "exit with a full disk" 3 $?
 	has "the reason" "$tmp/err" "full.db: .*the disk is full"
 	has "findings that are only printed" "$tmp/err" "a finding could not be stored"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# report: the folder that is handed over, from stores of planted errors. usage: report.sh BINARY SOURCES PART
+# report: the folder that is handed over, from stores of planted errors. usage: report.sh BINARY SOURCES PART FINDING_OF
+finding_of=$4
 . "$(dirname "$0")/shell.sh"
 
 store() { # store FILE: planted errors, triaged; one cause is known upstream
@@ -172,6 +173,87 @@ founding_torch() { # the bug that started it all, from triage to the text of an 
 	has "the version" "$tmp/issue" 'version 2\.11\.0'
 	has "the line of the graph" "$tmp/issue" 'torch\.ops\.aten\.slice_scatter\.default\(expand'
 	has "a script of a few lines" "$tmp/issue" '^import torch$'
+}
+
+versions() { # what is right on the newest version is flagged wherever somebody decides
+	id=$("$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" x.grad 0 | head -1)
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	has "first of all: it is not ready" <(head -1 "$tmp"/dir/*/issue.md) '^> Do not file this: it is not minimised and not confirmed yet\. Run `scatterproof triage [0-9a-f]{8} --db .*f\.db`\.$'
+	hasnt "the whole program is not pasted" "$(echo "$tmp"/dir/*/issue.md)" '^# scatterproof 1$'
+	has "a link to it" "$(echo "$tmp"/dir/*/issue.md)" '\(program\.prog\)'
+	has "what to type" "$tmp/dir/report.json" '"command": "scatterproof triage [0-9a-f]{8} --db '
+	tell() { # tell KIND NAME TEXT: an event or an artifact of the finding
+		python3 - "$tmp/f.db" "$@" <<-'END'
+			import os, sqlite3, sys
+			path, what, name, text = sys.argv[1:]
+			with sqlite3.connect(path) as db:
+			    (finding,) = db.execute("select id from finding").fetchone()
+			    if what == "event":
+			        db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, 'test', ?)", (os.urandom(16), finding, 1 << 50, name, text))
+			        db.execute("update finding_summary set cause = ? where finding = ?", (text, finding))
+			    else:
+			        db.execute("insert into artifact (id, finding, name, at, bytes) values (?, ?, ?, ?, ?)", (os.urandom(16), finding, name, 1 << 50, text.encode()))
+		END
+	}
+	tell event cause "torch:inductor: gradient, layout predicted wrong; aten.slice_scatter"
+	tell artifact facts '{"schema": 1, "kind": "gradient", "pattern": "all zero", "wrong": 1, "checked": 2, "tensor": {"name": "x.grad", "role": "gradient", "expected": {"dtype": "f32", "size": [2], "stride": [1], "offset": 0}, "got": {"dtype": "f16", "size": [2], "stride": [1], "offset": 0, "storage": 3}}, "cures": [{"option": "probe.clone=bw:aten.slice_scatter.default", "what": "cloning it"}, {"option": "probe.fallback=aten.slice_scatter.default", "what": "its own kernel"}, {"option": "probe.clone=bw:aten.expand.default", "what": "cloning expand"}, {"option": "probe.clone=bw:aten.a.default", "what": "cloning a"}, {"option": "probe.clone=bw:aten.b.default", "what": "cloning b"}], "ladder": [{"stage": "aot_eager", "verdict": "pass"}, {"stage": "inductor", "verdict": "mismatch"}]}'
+	tell artifact script_versions '{"schema": 1, "versions": [{"version": "2.11.0", "verdict": "wrong"}, {"version": "2.9.1", "verdict": "does not run"}, {"version": "2.15.0", "verdict": "right"}]}'
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	has "the issue" "$tmp/issue" '^Wrong on 2\.11\.0; right on 2\.15\.0, the newest here: do not file it before you have tried a nightly build\.$'
+	has "one that says neither" "$tmp/issue" '^\* 2\.9\.1: does not run$'
+	has "at its top" "$tmp/issue" '^> It is right on 2\.15\.0'
+	has "the table of a job" "$tmp/dir/summary.md" '\(right on 2\.15\.0, the newest here\)'
+	has "what a person needs to know" "$tmp/dir/report.json" '"what": "decide", "text": "it is right on 2\.15\.0, the newest version here'
+	has "the page" "$(echo "$tmp"/dir/*/cause.json)" '"versions_tried": \[\{"version": "2\.9\.1", "verdict": "does not run"\}, \{"version": "2\.11\.0"'
+	hasnt "a stage is no work-around" "$tmp/issue" '^### Work-around'
+	expect "three cures, each operator once" "cloning it,cloning expand,cloning a" "$(grep -oE '^\* cloning.*|^\* its own.*' "$tmp/issue" | cut -c3- | paste -sd,)"
+	has "dtypes as PyTorch names them" "$tmp/issue" '`torch\.float16, size \[2\]'
+	has "one wrong element is not all of them" <(head -3 "$tmp/issue") '^# .*: gradient is wrong \(its layout is predicted wrong\)'
+	"$bin" findings causes --db "$tmp/f.db" >"$tmp/out"
+	has "the list has the same title" "$tmp/out" "$(grep '^# ' "$tmp/issue" | cut -c3- | sed 's/[()]/\\&/g')"
+	tell artifact since '{"schema": 1, "versions": [{"version": "2.11.0", "verdict": "fails"}, {"version": "2.15.0", "verdict": "fails"}]}'
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	has "a sweep says more" "$tmp/issue" '^Wrong on 2\.11\.0; still wrong on 2\.15\.0, the newest here\.$'
+	hasnt "then it may be filed" "$tmp/dir/report.json" 'it is right on'
+}
+
+upstream() { # issues that look alike: of the founding bug, whose program is among the seeds, and of a table of one's own
+	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" x.grad 0 >"$tmp/out"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	has "the founding bug" "$(echo "$tmp"/dir/*/issue.md)" '^\* <https://github.com/pytorch/pytorch/issues/180164>, like `slice_scatter_f32_4x13x33_0_6`, which has the same operators'
+	mkdir -p "$tmp/tables" "$tmp/progs"
+	cp "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" "$tmp/progs/one.prog"
+	printf '../progs/one\t-\tnot found upstream; strides only: not to be filed\n' >"$tmp/tables/t.tsv"
+	"$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" >"$tmp/out"
+	expect "a program elsewhere" 0 $?
+	has "it says so at the top" "$(echo "$tmp"/own/*/issue.md)" '^> This should not be filed, says the table of upstream issues of `one`: strides only\.$'
+	has "once, below" "$(echo "$tmp"/own/*/issue.md)" '^\* We searched for an issue of `one`, a program with the same operators, and found none \(strides only\)\.$'
+	printf '../progs/two\t-\tx\n' >"$tmp/tables/t.tsv"
+	"$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
+	expect "a program that is not there" 2 $?
+}
+
+again() { # into the folder of an earlier report: what is decided meanwhile has no page that calls it open
+	store "$tmp/f.db"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	ids=($(sql "select id from v_causes where open" "$tmp/f.db"))
+	expect "some" yes "$([ ${#ids[@]} -gt 1 ] && echo yes)"
+	mkdir "$tmp/dir/0123abcd" "$tmp/dir/mine" "$tmp/outside"
+	touch "$tmp/dir/0123abcd/own" "$tmp/outside/cause.json" "$tmp/dir/${ids[1]}/notes"
+	ln -s "$tmp/outside" "$tmp/dir/abcdef01"
+	"$bin" findings mark "${ids[0]}" "${ids[1]}" dismissed --db "$tmp/f.db" >"$tmp/out"
+	"$bin" report "$(sql "select id from v_causes where open limit 1" "$tmp/f.db")" --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	expect "of one cause: the others stay" yes "$([ -e "$tmp/dir/${ids[0]}/index.html" ] && echo yes)"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
+	expect "exit code" 0 $?
+	expect "of all: it goes" no "$([ -e "$tmp/dir/${ids[0]}" ] && echo yes || echo no)"
+	expect "what is somebody's stays" "notes" "$(ls "$tmp/dir/${ids[1]}")"
+	expect "and what is not ours" "own cause.json yes" "$(ls "$tmp/dir/0123abcd") $(ls "$tmp/outside") $([ -d "$tmp/dir/mine" ] && echo yes)"
+	has "one of one" <(sed 's/&#.*//' "$tmp/dir/junit.xml") '^(.*)seen [0-9]+ times? in [0-9]+ findings?, last at'
+	hasnt "singular" "$tmp/dir/junit.xml" ' 1 (times|findings)'
+	hasnt "singular here, too" "$tmp/dir/sarif.json" 'seen 1 times'
 }
 
 $part

@@ -34,8 +34,9 @@ static void test_order(void)
 	struct store *s = open_ok(tmp_path("order.db"), STORE_READ);
 	EXPECT_INT(store_causes(&all, s, &a), STORE_OK);
 	EXPECT_INT(all.n, 3);
+	static const int number[] = {1, 3, 4}; /* of the findings that were seen first */
 	for (int i = 0; i < all.n; i++)
-		EXPECT_INT(all.cause[i].number, i + 1);
+		EXPECT_INT(all.cause[i].number, number[i]);
 	EXPECT_STR(all.cause[0].text, "torch:inductor: value, wrong; mul");
 	EXPECT_INT(all.cause[0].nfindings, 2);
 	EXPECT_INT(all.cause[0].nids, 2);
@@ -61,6 +62,7 @@ static void test_closed_last(void)
 	EXPECT(
 		all.cause[0].open && all.cause[1].open && !all.cause[2].open, "what is decided stands behind what is open, whatever its severity");
 	EXPECT_STR(all.cause[2].states[0], "dismissed");
+	EXPECT_INT(all.cause[2].number, 3); /* as before it was decided about */
 	store_close(s, NULL);
 	arena_free(&a);
 }
@@ -77,13 +79,15 @@ static void test_words(void)
 	make_causes(tmp_path("words.db"), false);
 	struct store *s = open_ok(tmp_path("words.db"), STORE_READ);
 	EXPECT_INT(store_causes(&all, s, &a), STORE_OK);
-	EXPECT(store_causes_find(&all, "2", &complaint) == &all.cause[1], "a number");
+	EXPECT(store_causes_find(&all, "3", &complaint) == &all.cause[1], "a number");
+	EXPECT(store_causes_find(&all, "1", &complaint) == &all.cause[0] && store_causes_find(&all, "2", &complaint) == &all.cause[0],
+		"the number of any finding names its cause");
 	for (int k = 0; k < all.cause[0].nids; k++)
 		EXPECT(store_causes_find(&all, all.cause[0].ids[k], &complaint) == &all.cause[0], "any finding's id names its cause");
 	EXPECT(store_causes_find(&all, all.cause[0].full_id, &complaint) == &all.cause[0], "a whole id");
 	EXPECT(!complaint.len, "'%s'", complaint.s);
-	EXPECT(!store_causes_find(&all, "4", &complaint), "there are three");
-	EXPECT_STR(complaint.s, "no cause 4: the store has 3");
+	EXPECT(!store_causes_find(&all, "5", &complaint), "there are four findings");
+	EXPECT_STR(complaint.s, "no cause 5: numbers go from 1 to 4");
 	EXPECT(!store_causes_find(&all, "0", &complaint) && !store_causes_find(&all, "abcde", &complaint), "five letters are no prefix");
 	EXPECT(!store_causes_find(&all, "000000", &complaint), "six digits are a prefix, no number");
 	EXPECT_INT(store_find_word(s, &id, "1", &a, &complaint), STORE_OK);
@@ -125,9 +129,33 @@ static void test_json_doc(void)
 	arena_free(&a);
 }
 
+/* Numbers keep their digits; long arrays are cut. */
+static void test_json_numbers(void)
+{
+	struct arena a;
+	struct strbuf sb;
+	arena_init(&a);
+	sb_init(&sb);
+	sb_puts(&sb, "{\"v\": [0.30000000000000004, -1.3271604818827087e-08, 12], \"long\": [0");
+	for (int i = 0; i < 2 * JSON_DOC_MOST_ELEMENTS; i++)
+		sb_puts(&sb, ",0");
+	sb_puts(&sb, "]}");
+	struct json_doc *d = json_doc_open(sb.s, sb.len);
+	EXPECT_STR(json_doc_text(d, &a, "$.v[0]"), "0.30000000000000004");
+	EXPECT_STR(json_doc_text(d, &a, "$.v[1]"), "-1.3271604818827087e-08");
+	EXPECT_STR(json_doc_text(d, &a, "$.v[2]"), "12");
+	EXPECT_INT(json_doc_count(d, "$.long"), JSON_DOC_MOST_ELEMENTS);
+	json_doc_close(d);
+	sb_free(&sb);
+	arena_free(&a);
+}
+
 static void test_no_json(void)
 {
-	static const char *const texts[] = {"", "{", "{\"a\": 1", "nonsense", "{\"a\": \"\xff\"}"};
+	static char huge[JSON_DOC_MOST_BYTES + 2];
+	memset(huge, ' ', sizeof huge - 1);
+	huge[0] = '1';
+	const char *const texts[] = {huge, "", "{", "{\"a\": 1", "nonsense", "{\"a\": \"\xff\"}"};
 	struct arena a;
 	arena_init(&a);
 	for (int i = 0; i < ARRAY_LEN(texts); i++) {
@@ -135,7 +163,7 @@ static void test_no_json(void)
 		sb_init(&sb);
 		struct json_doc *d = json_doc_open(texts[i], strlen(texts[i]));
 		json_doc_embed(&sb, d);
-		EXPECT(json_doc_empty(d), "'%s'", texts[i]);
+		EXPECT(json_doc_empty(d), "'%.40s'", texts[i]);
 		EXPECT_STR(json_doc_text(d, &a, "$.a"), "");
 		EXPECT_STR(sb.s, "null");
 		json_doc_close(d);
@@ -150,6 +178,7 @@ int main(void)
 	RUN(test_closed_last);
 	RUN(test_words);
 	RUN(test_json_doc);
+	RUN(test_json_numbers);
 	RUN(test_no_json);
 	return TEST_END();
 }

@@ -190,13 +190,13 @@ static void numbers_of_causes(void)
 			put_event(s, &id, NOW + 2, EVENT_STATE, "dismissed");
 	}
 	EXPECT_INT(store_close(s, NULL), STORE_OK);
-	EXPECT_STR(sql_text(path, "SELECT group_concat(number || open || ' ' || cause, ', ') FROM (SELECT * FROM v_causes ORDER BY number)"),
+	EXPECT_STR(sql_text(path, "SELECT group_concat(place || open || ' ' || cause, ', ') FROM (SELECT * FROM v_causes ORDER BY place)"),
 		"11 seen twice, 21 seen once, 31 value; not triaged; signature 2, 41 of the overload, 51 less severe, 60 seen often, decided");
 	EXPECT_STR(sql_text(path,
-				   "SELECT group_concat(id) = (SELECT group_concat(id) FROM (SELECT id FROM v_causes ORDER BY number))"
+				   "SELECT group_concat(id) = (SELECT group_concat(id) FROM (SELECT id FROM v_causes ORDER BY place))"
 				   " FROM (SELECT id FROM v_causes)"),
 		"1");
-	EXPECT_STR(sql_text(path, "SELECT p.text FROM v_causes c JOIN v_programs p ON p.full_id = c.program WHERE number = 1"),
+	EXPECT_STR(sql_text(path, "SELECT p.text FROM v_causes c JOIN v_programs p ON p.full_id = c.program WHERE place = 1"),
 		sql_text(path,
 			"SELECT p.text FROM v_findings f JOIN finding g ON lower(hex(g.id)) = f.full_id JOIN program p ON p.id = g.program"
 			" WHERE f.cause = 'seen twice'"));
