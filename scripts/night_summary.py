@@ -403,8 +403,8 @@ def show_rest(store: Store, since: int, overload: list[Row], shouts: list[Row], 
         names += ", ..." if len(overload) > MAX_SHOWN else ""
         lines += [f"Only callers of the overload (`torch.ops.aten`) meet {len(overload)} more: {names}.", ""]
     lines += [f"## Known, seen again: {len(rows)}", ""]
-    lines += limited([f"* {r['id']} {r['state']}, {r['severity']}: {code(clipped(r['signature']))}{' ' + clipped(r['issue']) if r['issue'] else ''}"
-                      for r in rows])
+    said = [f"* {r['id']} {r['state']}, {r['severity']}: {code(clipped(r['signature']))} {clipped(r['issue'] or '')}" for r in rows]
+    lines += limited([line.rstrip() for line in said])
     gone = [s for s in shouts if s["what"] == "no longer happens"]
     lines += ["", f"## No longer happens: {len(gone)}", ""]
     asked = []

@@ -1,7 +1,8 @@
 /* arguments.h: the words of a command line, one by one, against a table of options. All verbs read theirs with it.
  *
- * `--name VALUE` (which does not begin with `--`), `--name=VALUE`, or `--name` of an option that takes none; options and other words in any order; `-` is a word, and so
- * is everything after `--`. --help and -h belong to every verb. A name is spelled out; one that nobody knows is an error with the nearest
+ * `--name VALUE` (which does not begin with `--`), `--name=VALUE`, or `--name` of an option that takes none;
+ * options and other words in any order; `-` is a word, and so is everything after `--`. --help and -h belong to every verb.
+ * A name is spelled out; one that nobody knows is an error with the nearest
  * one ("did you mean"); an option that is not said to be repeatable is an error the second time.
  *
  * Why not getopt_long(3): it takes every beginning of a name that is unambiguous today (`--prog 5` works until another option begins

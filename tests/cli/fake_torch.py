@@ -26,10 +26,12 @@ def read(n):
 
 
 version = os.environ["FAKE_TORCH"]
-send(0, text(version) + text("git") + text("3.11.2") + text("") + text("x86_64 FAKE") + text("") + text(os.environ.get("FAKE_NO_CUDA", "")))
+send(0, text(version) + text("git") + text("3.11.2") + text("") + text("x86_64 FAKE") + text("")
+     + text(os.environ.get("FAKE_NO_CUDA", "")))
 raises = os.environ.get("FAKE_RAISES", "")
 while True:
     _, number, nbytes = struct.unpack("<IIQ", read(16))
     read(nbytes)
-    refused = struct.pack("<BB", 0, 1 if raises else 2) + text(raises or "a fake refuses") + struct.pack("<IddIIIII", 0, 0.0, 0.0, 0, 0, 0, 0, 0)
+    refused = struct.pack("<BB", 0, 1 if raises else 2) + text(raises or "a fake refuses")
+    refused += struct.pack("<IddIIIII", 0, 0.0, 0.0, 0, 0, 0, 0, 0)
     send(number, refused)

@@ -41,7 +41,7 @@ def answer(status: int, message: bytes) -> bytes:
 os.write(2, TEXT)
 if MODE == "tail":
     sys.exit(1)
-send(0, text(b"2.11.0") + b"".join(text(TEXT) for _ in range(5)) + text(b""))  # a version, without which nothing is run; it has a CUDA device
+send(0, text(b"2.11.0") + b"".join(text(TEXT) for _ in range(5)) + text(b""))  # a version, or nothing is run; a CUDA device
 while True:
     _, seq, nbytes = struct.unpack("<IIQ", receive(16))
     payload = receive(nbytes)
