@@ -56,9 +56,9 @@ static int list_todo(struct todo *t, const char *db)
 		"select lower(hex(s.finding)), s.signature from finding_summary s join finding_state t on t.name = s.state join program p on p.id "
 		"= s.program where t.open and s.target <> 'scatterproof' and s.signature not like 'invalid: %' and not exists (select 1 from "
 		"event e where e.finding = s.finding and e.kind = 'cause') and coalesce((select kind from event e where e.finding = "
-		"s.finding and e.kind in ('confirmed', 'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' order by s.severity, s.signature not like "
-		"'%predicted layout%', (length(p.text) - length(replace(p.text, ' = ', ''))) / 3 - (length(p.text) - length(replace(p.text, "
-		"' = input(', ''))) / 9, s.nobs desc, s.finding";
+		"s.finding and e.kind in ('confirmed', 'unconfirmed') order by at desc, kind limit 1), '') <> 'unconfirmed' "
+		"order by s.severity, s.signature not like '%predicted layout%', (length(p.text) - length(replace(p.text, ' = ', ''))) / 3 "
+		"- (length(p.text) - length(replace(p.text, ' = input(', ''))) / 9, s.nobs desc, s.finding";
 	return ask_store(db, sql, take_row, t);
 }
 
