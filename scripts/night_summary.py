@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
@@ -51,7 +52,7 @@ class Store:
 
 def code(text: str) -> str:
     """As Markdown's code, on one line."""
-    return "`" + text.replace("`", "'").replace("\n", " ") + "`"
+    return "`" + harmless(text).replace("`", "'").replace("\n", " ") + "`"
 
 
 def campaign(path: Path) -> tuple[Row, list[Row]]:
@@ -69,11 +70,36 @@ def campaign(path: Path) -> tuple[Row, list[Row]]:
     return summary, shouts
 
 
+def harmless(text: str) -> str:
+    """What a terminal or a page would obey (control characters, directions of writing) as \\u202e; newlines and tabs stay."""
+    bad = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    return "".join(f"\\u{ord(c):04x}" if c not in "\n\t" and unicodedata.category(c) in bad else c for c in text)
+
+
+def escaped(text: str) -> str:
+    """Nothing in it is markup, a mention or a link (reports/page/markup.c does the same)."""
+    out = "".join(f"\\{c}" if c in "\\`*_[]<>#|&~$" else c for c in text)
+    return out.replace("@", "\\@<!-- -->").replace("://", ":<!-- -->//").replace("www.", "w<!-- -->ww.")
+
+
 def plain(text: str) -> str:
     """In a line of Markdown: a title's `code` stays, nothing else is markup."""
-    parts = text.replace("\n", " ").split("`")
-    out = [part if i % 2 else "".join(f"\\{c}" if c in "\\*_[]<>#|&" else c for c in part) for i, part in enumerate(parts)]
-    return "`".join(out) if len(parts) % 2 else "".join(f"\\{c}" if c in "\\`*_[]<>#|&" else c for c in text)
+    parts = harmless(text).replace("\n", " ").split("`")
+    if len(parts) % 2 == 0:
+        return escaped("`".join(parts))
+    return "`".join(part if i % 2 else escaped(part) for i, part in enumerate(parts))
+
+
+def link(url: str) -> str:
+    """An address as it is, anything else as text."""
+    return url if re.fullmatch(r"https?://[!-;=?-~]{1,300}", url) else plain(clipped(url))
+
+
+def fenced(text: str) -> list[str]:
+    """A block of code: its fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, harmless(text).rstrip("\n"), fence, ""]
 
 
 def counted(n: int, noun: str) -> str:
@@ -87,7 +113,7 @@ def clipped(text: str, most: int = MAX_LINE) -> str:
 def program_block(cause: Row) -> list[str]:
     lines = cause["program"].rstrip("\n").split("\n")
     rest = [f"... {len(lines) - MAX_PROGRAM_LINES} lines more"] if len(lines) > MAX_PROGRAM_LINES else []
-    return ["```", *[clipped(line) for line in lines[:MAX_PROGRAM_LINES]], *rest, "```", ""]
+    return fenced("\n".join([*[clipped(line) for line in lines[:MAX_PROGRAM_LINES]], *rest]))
 
 
 def by_weight(cause: Row) -> tuple[bool, int, int]:
@@ -144,7 +170,7 @@ def repeat(store: Store, cause: Row) -> str:
 def show_cause(store: Store, out: Path, cause: Row) -> list[str]:
     lines = [f"### {cause['id']}: {cause['severity']}, {clipped(plain(cause['title']))}", ""]
     if cause["blame"]:
-        lines += [clipped(cause["blame"].replace("\n", " "), 10 * MAX_LINE), ""]
+        lines += [plain(clipped(cause["blame"], 10 * MAX_LINE)), ""]
     times = counted(cause["nobs"], "time")
     where = f"{counted(cause['nfindings'], 'finding')}, seen {times} on {code(cause['target'])}, since {cause['first_seen']}"
     size = "minimised" if cause["minimised"] else "not minimised yet"
@@ -403,7 +429,7 @@ def show_rest(store: Store, since: int, overload: list[Row], shouts: list[Row], 
         names += ", ..." if len(overload) > MAX_SHOWN else ""
         lines += [f"Only callers of the overload (`torch.ops.aten`) meet {len(overload)} more: {names}.", ""]
     lines += [f"## Known, seen again: {len(rows)}", ""]
-    said = [f"* {r['id']} {r['state']}, {r['severity']}: {code(clipped(r['signature']))} {clipped(r['issue'] or '')}" for r in rows]
+    said = [f"* {r['id']} {r['state']}, {r['severity']}: {code(clipped(r['signature']))} {link(r['issue'] or '')}" for r in rows]
     lines += limited([line.rstrip() for line in said])
     gone = [s for s in shouts if s["what"] == "no longer happens"]
     lines += ["", f"## No longer happens: {len(gone)}", ""]
