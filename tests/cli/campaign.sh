@@ -427,7 +427,7 @@ usage() { # bad input: a sentence and the documented code
 	while IFS='|' read -r words want; do # a name that is nearly right
 		"$bin" $words >"$tmp/out" 2>&1
 		expect "$words" 2 $?
-		has "$words" "$tmp/out" "did you mean '$want'\?$"
+		has "$words" "$tmp/out" "did you mean '$want'\?( \(try \`scatterproof findings --help\`\))?$"
 	done <<-END
 		chekc x.prog|check
 		fuzz --tagret builtin:eager|--target

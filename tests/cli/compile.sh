@@ -110,7 +110,7 @@ passes() { # which passes run, and what is checked after each
 	expect "a step that runs under an option" 2 $?
 	has "is said" "$tmp/err" "'fold' runs only with --target builtin:passes.freezing=1"
 	"$bin" compile --help >"$tmp/out"
-	has "one target" "$tmp/out" 'for compile: once'
+	has "one target" "$tmp/out" 'compile: once, a stage of builtin'
 	for target in passes passes+reinplace=0 passes+passes=-cse passes+passes=-all passes+freezing=1,passes=-dce; do
 		"$bin" check "$tmp/p.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
 		expect "$target" 0 $?
