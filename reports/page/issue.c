@@ -181,19 +181,16 @@ static void put_where(struct strbuf *sb, const struct cause_page *p)
 /* "sum(got) / sum(expected) = n/(n - 7)": of the first series that has a law. */
 static void put_formula(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 {
-	static const char says[] = "the ratio is ";
 	for (int i = 0; i < json_doc_count(p->sweep, "$.series"); i++) {
 		const char *law = json_doc_text(p->sweep, a, "$.series[%d].law", i), *axis = json_doc_text(p->sweep, a, "$.series[%d].axis", i);
-		const char *from = strstr(law, says);
-		if (!from)
+		if (!strchr(law, 'n')) /* one number for all rows says less than the elements below */
 			continue;
-		from += strlen(says);
-		const char *formula = arena_printf(a, "%.*s", (int)strcspn(from, ";"), from), *where = strstr(formula, " where ");
-		const char *rule = where ? arena_printf(a, "%.*s", (int)(where - formula), formula) : formula;
+		const char *where = strstr(law, " where ");
+		const char *rule = where ? arena_printf(a, "%.*s", (int)(where - law), law) : law;
 		sb_puts(sb, "What comes out, added up, by what must come out:\n\n");
 		markup_fence(sb, "", arena_printf(a, "sum(got) / sum(expected) = %s", rule), MARKUP_LINE);
 		sb_puts(sb, "\n");
-		if (strchr(rule, 'n') && axis[0]) {
+		if (axis[0]) {
 			sb_puts(sb, "Here n is what was varied: ");
 			markup_text(sb, axis, MARKUP_LINE);
 			sb_printf(sb, "%s.\n\n", where ? where : "");

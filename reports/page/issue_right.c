@@ -24,13 +24,13 @@ static void put_series(struct strbuf *sb, struct json_doc *d, struct arena *a)
 {
 	int shown = 0;
 	for (int i = 0; i < json_doc_count(d, "$.series"); i++) {
-		const char *axis = json_doc_text(d, a, "$.series[%d].axis", i), *law = json_doc_text(d, a, "$.series[%d].law", i);
-		if (!axis[0] || !law[0])
+		const char *axis = json_doc_text(d, a, "$.series[%d].axis", i), *said = json_doc_text(d, a, "$.series[%d].summary", i);
+		if (!axis[0] || !said[0])
 			continue;
 		sb_puts(sb, "* ");
 		markup_text(sb, axis, MARKUP_LINE);
 		sb_puts(sb, ": ");
-		markup_text(sb, law, MARKUP_LINE);
+		markup_text(sb, said, MARKUP_LINE);
 		sb_putc(sb, '\n');
 		shown++;
 	}
