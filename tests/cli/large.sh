@@ -15,7 +15,7 @@ store)
 	expect "rows of observations" 2400 "$(sql "select count(*) from observation" "$tmp/k.db")"
 	expect "causes" 9 "$(sql "select count(distinct cause) from v_causes where cause not like '%not triaged%'" "$tmp/k.db")"
 	expect "causes and what has none" "$(rows v_causes)" "$(sql "select count(*) from v_causes" "$tmp/k.db")"
-	expect "open causes" "$(rows 'causes (as `triage` lists them)')" "$(sql "select count(*) from v_causes where open" "$tmp/k.db")"
+	expect "causes in their order" "$(rows 'findings causes')" "$(sql "select count(*) from v_causes" "$tmp/k.db")"
 	expect "open findings" "$(rows v_open)" "$(sql "select count(*) from v_findings f join finding_state s on s.name = f.state where s.open" "$tmp/k.db")"
 	expect "operators and dtypes" "$(rows v_tried)" "$(sql "select count(*) from v_tried" "$tmp/k.db")"
 	expect "observations of a finding" 20 "$(rows 'v_observations of a finding')"

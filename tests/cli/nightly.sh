@@ -120,7 +120,7 @@ disk() { # a disk that is full: a tmpfs of a mount namespace of this test's own
 		echo "SKIPPED: no tmpfs can be mounted here"
 		exit 77
 	fi
-	mkdir disk && mount -t tmpfs -o size=1100k none disk && cd disk || exit 1
+	mkdir disk && mount -t tmpfs -o size=1400k none disk && cd disk || exit 1
 	zero="--target builtin:eager+plant=zero"
 	night $zero --time 200s --seed 5 # ends when the disk is full
 	expect "exit with a full disk" 3 $?
