@@ -458,7 +458,7 @@ def overview(pages: Pages) -> None:
     browser = pages.show("index.html", "overview", data)
     contains("".join(texts(browser, ".needs li code")), "scatterproof triage 3fa2c1d0 --db findings.db")
     contains("".join(texts(browser, ".causes .sub")), "right on 2.15.0, the newest here")
-    contains("".join(texts(browser, "h1")), "; 1 that triage has not had yet")
+    contains("".join(texts(browser, "h1")), ", and 1 finding without one yet")
     colours = "[...document.querySelectorAll('.causes td a, .top a')].map(a => getComputedStyle(a).color)"
     check(len(set(browser.value(colours))) <= 2, True, "titles look like links")
     matrix(browser, data)
