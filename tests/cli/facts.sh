@@ -220,6 +220,19 @@ torch() { # the founding bug, through triage
 	hasnt "no path" about '(^|[ =:(])/|/home|/tmp'
 	hasnt "no name of the machine" about "(^|[^[:alnum:]])$(uname -n)([^[:alnum:]]|\$)"
 	expect "as the environment has it" 1 "$(python3 -c 'import json; print(json.load(open("facts.json"))["versions"])' | grep -cxF "$(sql "select distinct versions from v_environments" f.db)")"
+	# What is handed over is made of that alone.
+	"$bin" report --db f.db -o dir >out 2>err
+	expect "report" 0 $?
+	cat dir/*/issue.md >issue
+	has "the analytic gradient" issue '^expected +0 +1( |$)'
+	has "what came" issue '^got +0 +0( |$)'
+	has "predicted strides" issue '^\| predicted \(fake tensor\) \| `size \[2\], strides \[0\]'
+	has "real strides" issue '^\| real \| `size \[2\], strides \[1\]'
+	has "the stage" issue '^\| `inductor` \| wrong \|$'
+	has "the version" issue 'version 2\.11\.0'
+	has "the line of the graph" issue 'torch\.ops\.aten\.slice_scatter\.default\(expand'
+	has "a script of a few lines" issue '^import torch$'
+	has "the versions that it was run with" issue '^Wrong on 2\.11\.0(, the only version here|; right on 2\.15\.0, the newest here: .*)\.$'
 }
 
 "$part"

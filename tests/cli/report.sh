@@ -158,24 +158,6 @@ full() { # a disk that is full (as a limit of file sizes is), a folder that cann
 	expect "a store that cannot be written" 0 $?
 }
 
-founding_torch() { # the bug that started it all, from triage to the text of an issue
-	"$bin" check "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" --target torch:inductor@cpu --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"
-	expect "it is found" 1 $?
-	"$bin" triage --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
-	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
-	expect "exit code" 0 $?
-	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
-	has "the analytic gradient" "$tmp/issue" '^expected +0 +1( |$)'
-	has "what came" "$tmp/issue" '^got +0 +0( |$)'
-	has "predicted strides" "$tmp/issue" '^\| predicted \(fake tensor\) \| `size \[2\], strides \[0\]'
-	has "real strides" "$tmp/issue" '^\| real \| `size \[2\], strides \[1\]'
-	has "the stage" "$tmp/issue" '^\| `inductor` \| wrong \|$'
-	has "the version" "$tmp/issue" 'version 2\.11\.0'
-	has "the line of the graph" "$tmp/issue" 'torch\.ops\.aten\.slice_scatter\.default\(expand'
-	has "a script of a few lines" "$tmp/issue" '^import torch$'
-	has "the versions that it was run with" "$tmp/issue" '^Wrong on 2\.11\.0(, the only version here|; right on 2\.15\.0, the newest here: .*)\.$'
-}
-
 versions() { # what is right on the newest version is flagged wherever somebody decides
 	id=$("$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" x.grad 0 | head -1)
 	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
