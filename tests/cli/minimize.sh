@@ -405,7 +405,7 @@ torch() { # two large programs with one cause end in one, by its cure; another c
 	has "the prediction" "$tmp/out" 'fake predicts aten\.slice_scatter\.default of the backward wrong: fake float32'
 	expect "reached from Python" python "$(sql "select reach from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")"
 	id=$(sql "select full_id from v_causes where cause like '%slice_scatter%'" "$tmp/f.db")
-	has "two operators" "$tmp/out" '^ +sum_1: '
+	has "two operators" "$tmp/out" '^ +sum: '
 	"$bin" findings show "$id" --artifact 'backward graph' --db "$tmp/f.db" >"$tmp/graph"
 	has "and the graph" "$tmp/graph" 'slice_scatter'
 	expect "PyTorch's own comparison" 1 \
