@@ -10,7 +10,7 @@ struct bug_script {
 	const struct found *x; /* its claim, p, t (with its version) and obs->verdict; nothing else is read */
 	struct exec *e;        /* where exec_identify of x->t has been; NULL: nothing is run, so it is the judged one */
 	const char *not_run;   /* e is NULL: why; NULL: --full asked for the judged one */
-	const char *headline;  /* of the short one: one line of any text */
+	const char *headline;  /* of the short one: lines of any text */
 	const char *full_headline;
 };
 /* An exit code: EXIT_CLEAN, EXIT_TARGET if the file cannot be written, EXIT_USAGE if there is no script at all; what is wrong was said. */

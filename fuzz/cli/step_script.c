@@ -103,7 +103,7 @@ int step_script(struct triage_case *c, const char **how)
 	const struct prog p = claim_program(&claim, &c->x.p);
 	struct asking asking = {c, &claim};
 	const struct short_ask ask = {still_fails, &asking};
-	const char *headline = arena_printf(c->a, "%s (scatterproof finding %.*s, seen on %s)", title_of_finding(c->store, c->x.f.hex, c->a),
+	const char *headline = arena_printf(c->a, "%s\nscatterproof finding %.*s, seen on %s", title_of_finding(c->store, c->x.f.hex, c->a),
 		STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
 	if (target_python(&python, &c->x.t, c->o->python, &err)
 		&& short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, &runs, c->a, &err))

@@ -34,7 +34,8 @@ def files(sources: Path) -> list[Path]:
         found = [sources / name for name in tracked.split("\0") if name]
     else:
         found = [p for room in ROOMS for p in (sources / room).rglob("*")]
-    return sorted(p for p in found if p.suffix in (".c", ".h", ".py") and p.is_file())
+    made = sources / "reports" / "examples"  # by `report`
+    return sorted(p for p in found if p.suffix in (".c", ".h", ".py") and p.is_file() and made not in p.parents)
 
 
 def wrong(paths: list[Path], tool: str) -> list[str]:
