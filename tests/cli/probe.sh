@@ -140,11 +140,15 @@ suspect() { # whom blame names where cures are many, and how often it is right
 		backward (r: g,)
 	END
 	"$bin" blame "$tmp/p.prog" --target torch-$version:inductor@cpu --quiet >"$tmp/out" 2>"$tmp/err"
+	rc=$?
 	if [ $bug = 0 ]; then
-		expect "it does not fail" 4 $?
+		expect "it does not fail" 4 $rc
+		has "it says so" "$tmp/err" 'the program does not fail on this target: pass$'
+		expect "in one line" 1 "$(wc -l <"$tmp/err")"
+		hasnt "nobody is named" "$tmp/out" '^suspect: '
 		return
 	fi
-	expect "blame" 0 $?
+	expect "blame" 0 $rc
 	has "the operator of the backward graph" "$tmp/out" '^suspect: aten.as_strided_scatter.default \(as_strided_scatter\) in the backward graph: its output is the first wrong value; wrong from: inductor '
 	has "what cures" "$tmp/out" '; cured by .*, or by (any one of )?[0-9]+ more changes?;'
 	printf 'p\taten.as_strided_scatter\tmade up\n' >"$tmp/one.tsv"
