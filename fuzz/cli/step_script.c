@@ -23,19 +23,16 @@ static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
 	return ran.asked && claim_judge(&why, ask->claim, p, &ran.outcome, &ran.result, &ask->c->x.t, a) == CLAIM_HOLDS;
 }
 
-static bool take_any(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+/* The cause that it represents; NULL: it represents none. Of a finding that is not kept (--target) nothing is. */
+static const struct store_cause *represented(struct triage_case *c)
 {
-	(void)ncols, (void)names;
-	*(bool *)ctx |= v != NULL;
-	return true;
-}
-
-/* Of a finding that is not kept (--target) nothing is. */
-static bool is_representative(const struct triage_case *c)
-{
-	bool is = false;
-	const char *sql = arena_printf(c->a, "select 1 from v_causes where full_id = '%s'", c->x.f.hex);
-	return c->store && store_query_sql(c->store, sql, NULL, take_any, &is) == STORE_OK && is;
+	struct store_causes *all = ARENA_NEW(c->a, struct store_causes, 1);
+	if (!c->store || store_causes(all, c->store, c->a) != STORE_OK)
+		return NULL;
+	for (int i = 0; i < all->n; i++)
+		if (str_eq(all->cause[i].full_id, c->x.f.hex))
+			return &all->cause[i];
+	return NULL;
 }
 
 /* What c->x.p does, as a claim; it may be another program than the one that was observed. */
@@ -89,8 +86,9 @@ int step_script(struct triage_case *c, const char **how)
 	struct short_runs runs;
 	struct claim claim;
 	struct err err = {0};
+	const struct store_cause *cause = represented(c);
 	*how = "its cause has a smaller program";
-	if (!is_representative(c))
+	if (!cause)
 		return EXIT_CLEAN;
 	*how = "no script of a few lines: its family has none";
 	if (!target_has_versions(&c->x.t) || !c->x.t.driver->script || !c->x.t.driver->script->brief)
@@ -103,8 +101,8 @@ int step_script(struct triage_case *c, const char **how)
 	const struct prog p = claim_program(&claim, &c->x.p);
 	struct asking asking = {c, &claim};
 	const struct short_ask ask = {still_fails, &asking};
-	const char *headline = arena_printf(c->a, "%s\nscatterproof finding %.*s, seen on %s", title_of_finding(c->store, c->x.f.hex, c->a),
-		STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
+	const char *headline = arena_printf(
+		c->a, "%s\nscatterproof finding %.*s, seen on %s", title_of(cause, c->a), STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
 	if (target_python(&python, &c->x.t, c->o->python, &err)
 		&& short_script(&sb, &claim, &p, &c->x.t, python.s, headline, &ask, &runs, c->a, &err))
 		rc = keep(c, &sb, &runs, how);
