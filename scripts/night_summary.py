@@ -17,6 +17,7 @@ import sys
 import unicodedata
 from collections import Counter
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class Store:
             sys.exit(answer.stderr)
         return [json.loads(line) for line in answer.stdout.splitlines()]
 
+    @cached_property  # after the night: it no longer changes
     def causes(self) -> list[Row]:
         return [json.loads(line) for line in self.run("findings", "causes", "--all", "--json").stdout.splitlines()]
 
@@ -294,7 +296,7 @@ def sighted(store: Store, since: int) -> set[str]:
 def causes(store: Store, since: int) -> tuple[list[Row], list[Row], list[Row]]:
     """Of this night: new, seen again by its campaign and open, regressed. What has a finding that somebody marked is known, not new."""
     at = time_text(since)
-    seen = [c for c in store.causes() if c["last_seen"] >= at and set(c["states"].split()) & set(OPEN)]
+    seen = [c for c in store.causes if c["last_seen"] >= at and set(c["states"].split()) & set(OPEN)]
     back = {e["full_id"] for e in store.ask(f"select distinct full_id from v_events where kind = 'regressed' and at >= '{at}'")}
     regressed = [c for c in seen if of_these(c, back)]
     here = sighted(store, since)
@@ -466,7 +468,7 @@ def main() -> int:
     lines += numbers(args, summary, judged(store, args.since, summary["targets"]) if summary and there else 0)
     lines += show_open(store, out, seen)
     rest, nknown, ngone = show_rest(store, args.since, seen.overload, shouts, there)
-    lines += rest + (trend(store, store.causes()) if there else [])
+    lines += rest + (trend(store, store.causes) if there else [])
     try:
         write(out / "summary.md", within_limit("\n".join(lines) + "\n"))
     except OSError as error:
