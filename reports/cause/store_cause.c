@@ -160,11 +160,51 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 	return true;
 }
 
+/* ---- variants ------------------------------------------------------------------------------------------------------------------------ */
+
+/* What cause.h says of each finding, where that is not one text for all findings of a cause. */
+static const char variants_sql[] =
+	"with own as materialized (select s.cause, s.finding, s.first_seen, coalesce((select cast(x.bytes as text) from artifact x where "
+	"x.finding = s.finding and x.name = 'variant' order by x.at desc, x.id desc limit 1), s.cause) as text from finding_summary s), "
+	"several as materialized (select cause from own group by cause having count(distinct text) > 1) "
+	"select c.full_id, o.text, lower(hex(substr(o.finding, 1, 4))) from own o join several using (cause) join v_causes c using (cause) "
+	"order by o.first_seen, o.finding";
+
+/* The variant of that text; NULL: there are too many. Stores are anybody's. */
+static struct store_variant *variant_of(struct store_cause *c, const char *text, struct arena *a)
+{
+	enum { MOST = 64 };
+	struct store_variant *room = (struct store_variant *)(uintptr_t)c->variant;
+	for (int i = 0; i < c->nvariants; i++)
+		if (str_eq(room[i].text, text))
+			return &room[i];
+	if (c->nvariants == MOST)
+		return NULL;
+	if (!room)
+		c->variant = room = ARENA_ZNEW(a, struct store_variant, MOST);
+	room[c->nvariants] = (struct store_variant){.text = arena_strdup(a, text), .ids = ARENA_NEW(a, const char *, c->nids)};
+	return &room[c->nvariants++];
+}
+
+static bool take_variant(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct reading *r = ctx;
+	(void)ncols, (void)names;
+	for (int i = 0; v && i < r->out->n; i++) {
+		struct store_cause *c = &r->out->cause[i];
+		struct store_variant *variant = str_eq(c->full_id, v[0].s) ? variant_of(c, v[1].s ? v[1].s : "", r->a) : NULL;
+		if (variant && variant->nids < c->nids)
+			((const char **)(uintptr_t)variant->ids)[variant->nids++] = text_at(&v[2], r->a);
+	}
+	return true;
+}
+
 enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a)
 {
 	struct reading r = {.out = out, .a = a};
 	*out = (struct store_causes){.n = 0};
-	return store_query_sql(s, sql, NULL, take_row, &r);
+	const enum store_status status = store_query_sql(s, sql, NULL, take_row, &r);
+	return status == STORE_OK ? store_query_sql(s, variants_sql, NULL, take_variant, &r) : status;
 }
 
 struct gathering {

@@ -13,7 +13,7 @@ void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a
 void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* the operator to blame, and its lines in the graphs */
 void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* stages, sizes, dtypes, versions that are right */
 void issue_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* what a user can do */
-void issue_reach(struct strbuf *sb, const struct cause_page *p);                    /* who meets it, if few do */
+void issue_reach(struct strbuf *sb, const struct cause_page *p);                    /* who meets it, if few do or in several variants */
 void issue_same(struct strbuf *sb, const struct cause_page *p, struct arena *a);    /* what PyTorch's own comparisons say */
 void issue_similar(struct strbuf *sb, const struct cause_page *p, struct arena *a); /* upstream issues */
 

@@ -163,6 +163,20 @@ static void put_findings(struct json *j, const struct cause_page *p)
 	json_end(j);
 }
 
+static void put_variants(struct json *j, const struct store_cause *c)
+{
+	if (!c->nvariants)
+		return;
+	json_array(j, "variants");
+	for (int i = 0; i < c->nvariants; i++) {
+		json_object(j, NULL);
+		json_string(j, "cause", c->variant[i].text);
+		put_words(j, "ids", &(struct page_words){c->variant[i].nids, c->variant[i].ids});
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void put_time(struct json *j, const char *key, int64_t at)
 {
 	char text[32];
@@ -247,6 +261,7 @@ void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	put(&j, "environment", p->environment);
 	put_graphs(&j, p);
 	put_upstream(&j, p);
+	put_variants(&j, p->c);
 	put_findings(&j, p);
 	put_observations(&j, p);
 	put_history(&j, p);
