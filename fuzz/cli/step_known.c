@@ -13,7 +13,7 @@ struct known {
 	struct triage_case *c;
 	int n;
 	struct {
-		const char *cause, *cure;
+		const char *cause, *cure, *variant;
 	} of[MAX_TRIED];
 };
 
@@ -24,7 +24,8 @@ static bool take(void *ctx, int ncols, const char *const *names, const struct st
 	if (!v)
 		return true;
 	k->of[k->n].cause = arena_strdup(k->c->a, v[0].s);
-	k->of[k->n++].cure = arena_strdup(k->c->a, v[1].s);
+	k->of[k->n].cure = arena_strdup(k->c->a, v[1].s);
+	k->of[k->n++].variant = arena_strdup(k->c->a, v[2].s);
 	return k->n < MAX_TRIED;
 }
 
@@ -48,11 +49,11 @@ static void list_known(struct known *k, const struct failure *f)
 	const char *like = cause_head(f, &nothing, &c->x.t, c->a);
 	const char *layout = arena_printf(c->a, "%s:%s: layout predicted wrong", target_family(&c->x.t), nothing.stage);
 	const char *sql = arena_printf(c->a,
-		"select cause, cure from (select c.cause, s.nobs, (select payload from event e where e.finding = c.finding and e.kind = 'cure' "
+		"select cause, cure, coalesce(variant, cause) as sort from (select c.cause, s.nobs, (select payload from event e where e.finding = c.finding and e.kind = 'cure' "
 		"order by at desc, e.id desc limit 1) as cure, (select cast(bytes as text) from artifact x where x.finding = c.finding and "
 		"x.name = '" VARIANT_ARTIFACT "' order by at desc, x.id desc limit 1) as variant from finding_cause c join finding_summary s on "
 		"s.finding = c.finding) where cure <> '' and (substr(cause, 1, %d) = '%s' or substr(cause, 1, %d) = '%s') "
-		"group by cause, coalesce(variant, cause) order by sum(nobs) desc limit %d",
+		"group by cause, sort order by sum(nobs) desc limit %d",
 		(int)strlen(like), quoted(like, c->a), (int)strlen(layout), quoted(layout, c->a), MAX_TRIED);
 	if (store_query_sql(c->store, sql, NULL, take, k) != STORE_OK)
 		complain("known causes cannot be read: %s", store_message(c->store));
@@ -101,6 +102,7 @@ int step_known(struct triage_case *c, const char **how)
 		case_event(c, EVENT_CURE, k.of[i].cure, NULL);
 		case_event(c, EVENT_BLAME, *how, NULL);
 		case_event(c, EVENT_CAUSE, k.of[i].cause, NULL);
+		case_artifact(c, VARIANT_ARTIFACT, k.of[i].variant);
 		return case_end(c) ? EXIT_CLEAN : EXIT_TARGET;
 	}
 	return EXIT_VOID;

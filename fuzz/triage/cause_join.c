@@ -27,34 +27,37 @@ struct cause_join {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
-/* The latest artifact of that name, as text. */
-#define KEPT(name)                                                                                                                         \
-	"(select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = '" name                                        \
-	"' order by x.at desc, x.id desc limit 1)"
+/* Its latest artifact of the name that stands between these, as text. */
+#define KEPT      "(select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = '"
+#define KEPT_LAST "' order by x.at desc, x.id desc limit 1) as "
+#define SAID      "(select payload from event e where e.finding = s.finding and e.kind = '"
+#define SAID_LAST "' order by e.at desc, e.id desc limit 1)"
+/* %s: a finding that need not have a cause. */
 #define WHO                                                                                                                                \
-	"from finding_summary s join finding f on f.id = s.finding where (exists (select 1 from event e where e.finding = s.finding and "      \
-	"e.kind = 'cause') or lower(hex(s.finding)) = '%s') "
+	"from finding_summary s join finding f on f.id = s.finding where (exists (select 1 from event e where e.finding = s.finding "          \
+	"and e.kind = 'cause') or lower(hex(s.finding)) = '%s')"
 
-static const char findings_sql[] =
-	"select id, cause, coalesce(variant, ''), kind, cure, case when json_valid(facts) then coalesce(json_extract(facts, '$.predicted'), '') "
-	"else '' end, at from (select lower(hex(s.finding)) as id, f.kind, s.first_seen, "
-	"coalesce((select payload from event e where e.finding = s.finding and e.kind = 'cause' order by e.at desc, e.id desc limit 1), '') as "
-	"cause, coalesce((select payload from event e where e.finding = s.finding and e.kind = 'cure' order by e.at desc, e.id desc limit 1), "
-	"'') as cure, coalesce((select max(e.at) from event e where e.finding = s.finding and e.kind = 'cause'), 0) as at, " KEPT(
-		VARIANT_ARTIFACT) " as variant, " KEPT("facts") " as facts " WHO ") order by first_seen, id";
+static const char findings_sql[] = "with kept as materialized (select lower(hex(s.finding)) as id, f.kind, s.first_seen, "
+								   "coalesce(" SAID "cause" SAID_LAST ", '') as cause, coalesce(" SAID "cure" SAID_LAST ", '') as cure, "
+								   "coalesce((select max(e.at) from event e where e.finding = s.finding and e.kind = 'cause'), 0) as at, "
+								   "" KEPT VARIANT_ARTIFACT KEPT_LAST "variant, " KEPT "facts" KEPT_LAST "facts " WHO ") "
+								   "select id, cause, coalesce(variant, ''), kind, cure, case when json_valid(facts) then "
+								   "coalesce(json_extract(facts, '$.predicted'), '') else '' end, at from kept order by first_seen, id";
 
 /* Rows of lists of JSON objects, each in a document about the finding's present program. */
 static const char answers_sql[] =
-	"with kept as materialized (select lower(hex(s.finding)) as id, lower(hex(s.program)) as program, s.first_seen, f.family || "
-	"substr(s.target, instr(s.target, ':')) as stage, " KEPT("since") " as since, " KEPT(
-		"matrix") " as matrix " WHO "), "
-				  "own as materialized (select id, first_seen, stage, case when json_valid(since) and json_extract(since, '$.program') = program then "
-				  "since else '{}' end as since, case when json_valid(matrix) and json_extract(matrix, '$.program') = program then matrix else '{}' end "
-				  "as matrix from kept), said as (select o.id, o.first_seen, o.stage, case v.type when 'object' then v.value else '{}' end as x from own o, "
-				  "json_each(since, '$.versions') v union all select o.id, o.first_seen, o.stage, case v.type when 'object' then v.value else '{}' end "
-				  "from own o, json_each(matrix, '$.cells') v) "
-				  "select id, json_extract(x, '$.version'), coalesce(json_extract(x, '$.verdict'), json_extract(x, '$.answer')) as word from said "
-				  "where coalesce(json_extract(x, '$.stage'), stage) = stage and word in ('fails', 'passes') order by first_seen, id";
+	"with kept as materialized (select lower(hex(s.finding)) as id, lower(hex(s.program)) as program, s.first_seen, "
+	"f.family || substr(s.target, instr(s.target, ':')) as stage, "
+	"" KEPT "since" KEPT_LAST "since, " KEPT "matrix" KEPT_LAST "matrix " WHO "), "
+	"own as materialized (select id, first_seen, stage, "
+	"case when json_valid(since) and json_extract(since, '$.program') = program then since else '{}' end as since, "
+	"case when json_valid(matrix) and json_extract(matrix, '$.program') = program then matrix else '{}' end as matrix from kept), "
+	"said as (select o.id, o.first_seen, o.stage, case v.type when 'object' then v.value else '{}' end as x "
+	"from own o, json_each(since, '$.versions') v "
+	"union all select o.id, o.first_seen, o.stage, case v.type when 'object' then v.value else '{}' end "
+	"from own o, json_each(matrix, '$.cells') v) "
+	"select id, json_extract(x, '$.version'), coalesce(json_extract(x, '$.verdict'), json_extract(x, '$.answer')) as word from said "
+	"where coalesce(json_extract(x, '$.stage'), stage) = stage and word in ('fails', 'passes') order by first_seen, id";
 
 static bool take_finding(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {

@@ -1,11 +1,11 @@
-/* cause_join.h: which cause a finding gets: that of a finding in the store with the same key (cause_key.h), or one of its own, whose text is
- * what cause.h says of it. That text is kept with the finding, too, as its artifact `variant`: a cause whose findings have several has
+/* cause_join.h: which cause a finding gets: that of a finding in the store with the same key (cause_key.h), or one of its own, whose text
+ * is what cause.h says of it. That text is kept with the finding, too, as its artifact `variant`: a cause whose findings have several has
  * variants.
  *
  * Findings of which the store knows that they fail on different versions never share a cause, whatever their texts: what `sweep --since
- * --store` and `repro --matrix --store` kept of each (artifacts `since` and `matrix`, of its present program, on its own stage) must agree on
- * each version that both speak of; of what is not known nothing differs. A text that such findings share is told apart by the versions of
- * the later one: "...; fails on 2.11.0, right on 2.15.0".
+ * --store` and `repro --matrix --store` kept of each (artifacts `since` and `matrix`, of its present program, on its own stage) must agree
+ * on each version that both speak of; of what is not known nothing differs. A text that such findings share is told apart by the versions
+ * of the later one: "...; fails on 2.11.0; right on 2.15.0".
  *
  * So a cause is data: an event of each finding, and the latest counts. Whoever learns something writes it: blame, a sweep that is kept, and
  * `triage` without a finding, which settles all findings before it begins. That is also how stores become what they are now in which triage
