@@ -49,10 +49,11 @@ static void list_known(struct known *k, const struct failure *f)
 	const char *like = cause_head(f, &nothing, &c->x.t, c->a);
 	const char *layout = arena_printf(c->a, "%s:%s: layout predicted wrong", target_family(&c->x.t), nothing.stage);
 	const char *sql = arena_printf(c->a,
-		"select cause, cure, coalesce(variant, cause) as sort from (select c.cause, s.nobs, (select payload from event e where e.finding = c.finding and e.kind = 'cure' "
-		"order by at desc, e.id desc limit 1) as cure, (select cast(bytes as text) from artifact x where x.finding = c.finding and "
-		"x.name = '" VARIANT_ARTIFACT "' order by at desc, x.id desc limit 1) as variant from finding_cause c join finding_summary s on "
-		"s.finding = c.finding) where cure <> '' and (substr(cause, 1, %d) = '%s' or substr(cause, 1, %d) = '%s') "
+		"select cause, cure, coalesce(variant, cause) as sort from (select c.cause, s.nobs, "
+		"(select payload from event e where e.finding = c.finding and e.kind = 'cure' order by at desc, e.id desc limit 1) as cure, "
+		"(select cast(bytes as text) from artifact x where x.finding = c.finding and x.name = '" VARIANT_ARTIFACT "' "
+		"order by at desc, x.id desc limit 1) as variant from finding_cause c join finding_summary s on s.finding = c.finding) "
+		"where cure <> '' and (substr(cause, 1, %d) = '%s' or substr(cause, 1, %d) = '%s') "
 		"group by cause, sort order by sum(nobs) desc limit %d",
 		(int)strlen(like), quoted(like, c->a), (int)strlen(layout), quoted(layout, c->a), MAX_TRIED);
 	if (store_query_sql(c->store, sql, NULL, take, k) != STORE_OK)

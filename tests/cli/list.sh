@@ -363,6 +363,17 @@ installed() { # cmake --install: binary, manual pages, completion
 		check --target torch : induct|inductor
 		nosuchverb x|
 	END
+	cp "$tmp/f.db" "$tmp/my 'own' f.db"
+	while read -r word; do # as bash has it in COMP_WORDS
+		expect "--db $word" "$first" "$(HOME=$tmp PATH=$tmp/usr/bin:$PATH bash "$tmp/complete.sh" "$tmp/usr/share/bash-completion/completions/scatterproof" scatterproof repro --db "$word" "${first:0:5}")"
+	done <<-END
+		~/f.db
+		"$tmp/f.db"
+		'$tmp/f.db'
+		~/my\ \'own\'\ f.db
+		~/"my 'own' f.db"
+		$tmp/my 'own' f.db
+	END
 	expect "in one word" "--axis=shapes" "$("$bin" complete sweep --axis=sh)"
 }
 
@@ -405,9 +416,11 @@ screen() { # on a terminal: the width is the terminal's, colours, the pager
 		rows >"$tmp/out"
 		hasnt "$words: no pager" "$tmp/out" '^paged:'
 	done
-	window 80 20 "PAGER=/nonexistent/pager $bin fuzz --help"
-	becomes "without the pager the text is there all the same" shows '^ended with 0'
-	has "the text" <(rows) '--no-pager'
+	for pager in /nonexistent/pager false; do
+		window 80 20 "PAGER=$pager $bin fuzz --help"
+		becomes "$pager: without the pager the text is there all the same" shows '^ended with 0'
+		has "$pager: the text" <(rows) '--no-pager'
+	done
 }
 
 case $part in

@@ -216,6 +216,16 @@ upstream() { # issues that look alike: of the founding bug, whose program is amo
 	printf '../progs/two\t-\tx\n' >"$tmp/tables/t.tsv"
 	"$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
 	expect "a program that is not there" 2 $?
+	mkfifo "$tmp/fifo" "$tmp/progs/two.prog"
+	for path in fifo tables /dev/zero; do
+		path=$(cd "$tmp" && realpath "$path")
+		timeout 60 "$bin" report --upstream "$path" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
+		expect "$path is no table" 2 $?
+		has "$path: it says so" "$tmp/err" "^scatterproof: $path: not a regular file, but a (FIFO|folder|device)$"
+	done
+	timeout 60 "$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
+	expect "a program that is a FIFO" 2 $?
+	has "it says which" "$tmp/err" "/progs/two\.prog: not a regular file, but a FIFO$"
 }
 
 again() { # into the folder of an earlier report: what is decided meanwhile has no page that calls it open
