@@ -149,7 +149,7 @@ static void put_findings(struct json *j, const struct cause_page *p)
 	json_array(j, "findings");
 	for (int at = 0; (f = page_finding_next(&at, p->all, p->c));) {
 		json_object(j, NULL);
-		json_text(j, "id", f->full_id, STORE_ID_DIGITS);
+		json_string(j, "id", p->c->ids[at - 1]);
 		json_string(j, "target", f->target);
 		json_string(j, "state", f->state);
 		json_string(j, "severity", f->severity);

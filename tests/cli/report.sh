@@ -228,6 +228,33 @@ upstream() { # issues that look alike: of the founding bug, whose program is amo
 	has "it says which" "$tmp/err" "/progs/two\.prog: not a regular file, but a FIFO$"
 }
 
+alike() { # two findings whose ids begin with the same eight digits: a folder of its own for each
+	for f in "x = input([3], seed=1)\ny = neg(x)" "x = input([3], seed=1)\ny = sin(x)"; do
+		printf "# scatterproof 1\n$f\nreturn (y,)\n" >"$tmp/p.prog"
+		"$finding_of" --as "value ${f: -6:3}" builtin:eager "$tmp/f.db" builtin:eager value mismatch "$tmp/p.prog" "out 0 (y)" 0 >"$tmp/out"
+	done
+	python3 - "$tmp/f.db" <<-'END'
+		import sqlite3, sys
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for i, (old,) in enumerate(db.execute("select id from finding order by id").fetchall()):
+		        new = bytes.fromhex("3fa2c1d0a" + "12"[i] + "0" * 22)
+		        for table in ("observation", "observation_count", "event", "artifact", "finding_summary"):
+		            db.execute(f"update {table} set finding = ? where finding = ?", (new, old))
+		        db.execute("update finding set id = ? where id = ?", (new, old))
+	END
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	expect "folders" "3fa2c1d0a1 3fa2c1d0a2" "$(find "$tmp/dir" -mindepth 1 -type d -printf '%f\n' | sort | paste -sd' ')"
+	expect "each its own" "neg sin" "$(grep -hoE 'neg|sin' "$tmp"/dir/3fa2c1d0a?/program.prog | paste -sd' ')"
+	expect "and its own finding" '"id": "3fa2c1d0a1" "id": "3fa2c1d0a2"' "$(for f in "$tmp"/dir/*/cause.json; do grep -o '"findings": .*' "$f" | grep -oE '"id": "[0-9a-f]+"'; done | paste -sd' ')"
+	"$bin" findings causes 3fa2c1d0 --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "eight digits name neither" 2 $?
+	"$bin" findings causes 3fa2c1d0a2 --db "$tmp/f.db" >"$tmp/out"
+	has "ten do" "$tmp/out" 'sin\(x\)'
+	"$bin" findings mark 3fa2c1d0a1 dismissed --db "$tmp/f.db" >"$tmp/out"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	expect "the folder of what is decided goes" 3fa2c1d0a2 "$(find "$tmp/dir" -mindepth 1 -type d -printf '%f\n')"
+}
+
 again() { # into the folder of an earlier report: what is decided meanwhile has no page that calls it open
 	store "$tmp/f.db"
 	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
