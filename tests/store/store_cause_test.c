@@ -50,7 +50,7 @@ static void test_order(void)
 	arena_free(&a);
 }
 
-/* Findings of one cause come in the order in which they were seen, whatever the order in which they were written and what they are called. */
+/* Findings of one cause come in the order in which they were seen, whatever the order in which they were written. */
 static void test_findings_in_order(void)
 {
 	static const unsigned written[] = {3, 1, 4, 2};
