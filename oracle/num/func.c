@@ -767,9 +767,10 @@ UNARY(CLAMP)
 	if ((lower && sure_nan(x[1])) || (upper && sure_nan(x[2]))) {
 		/* 2.15.0: NaN. 2.11.0: NaN if there are two bounds; alone it bounds nothing (TensorCompare.cpp, both measured). */
 		struct num nan = num_exact(h->dt, NAN);
-		if (both || (h->l->flags & LF_OPEN && !(h->l->flags & LF_CLOSED)))
+		const enum clamp_nan alone = h->semantics->clamp_nan;
+		if (both || alone == CLAMP_NAN_WINS)
 			return nan;
-		return h->l->flags & LF_OPEN ? num_hull(x[0], &nan) : *x[0];
+		return alone == CLAMP_NAN_EITHER ? num_hull(x[0], &nan) : *x[0];
 	}
 	struct num m = lower ? extreme(x[0], x[1], h, 1) : *x[0];
 	m = upper ? extreme(&m, x[2], h, -1) : m;

@@ -113,7 +113,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 		rule.compute = DT_F32;
 		rule.ulp = 0;
 	}
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[1] = {0};
 	compared[f] = true;
 	double worst = 0;
@@ -206,7 +206,7 @@ static void test_rectangles(void)
 	licence_resolve(&l, LT_BUILTIN, LD_CPU);
 	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
 	rule.ulp = 0;
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[2] = {0, 1};
 	double worst = 0;
 	int judged = 0;
