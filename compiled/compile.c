@@ -215,10 +215,13 @@ static enum compile_status partitioned(struct compilation *c, struct err *err)
 /* COMPILE_REFUSED: the program would become too large. */
 static enum compile_status decomposed(struct compilation *c, struct half *h, struct err *err)
 {
-	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
+	const bool all = c->o->decompose && c->o->stage >= STAGE_DECOMPOSED;
+	if (!all && !c->o->to_code)
 		return COMPILE_OK;
-	if (!decompose(&h->pure, &h->nforward, err))
+	if (!decompose(&h->pure, &h->nforward, all ? DECOMPOSE_ALL : DECOMPOSE_BODIES, err))
 		return COMPILE_REFUSED;
+	if (!all)
+		return COMPILE_OK;
 	return step_done(c, "decompose", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
 }
 
@@ -231,7 +234,7 @@ static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct er
 		return true;
 	for (int i = 0; i < p->nret; i++)
 		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
-	if (!decompose(&rows, &nforward, err))
+	if (!decompose(&rows, &nforward, DECOMPOSE_ALL, err))
 		return false;
 	for (int i = 0; i < p->nret; i++)
 		p->ret[i] = rows.result[i].value;

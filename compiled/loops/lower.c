@@ -14,6 +14,7 @@ const struct lower_rule *const op_lower[NOPS] = {
 #include "eager/lang/ops.def"
 };
 const struct lower_rule lower_none; /* inputs and views */
+const struct lower_rule lower_body; /* the rows of a body have come in its place (decompose.h) */
 
 /* ---- elements ---- */
 

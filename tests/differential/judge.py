@@ -63,7 +63,7 @@ def near(op, want, got, ref, stats, scale=None, unit=None, call=None):
     worst = finite.max() if finite.numel() else torch.tensor(0.0, dtype=torch.float64)
     # Overflow on the way depends on the order of the factors or terms.
     overflowed = ~g.isfinite() & ~w.isfinite() & ~r.isnan()
-    if op["licence"] in ("PROD", "SCAN", "SUM", "MATMUL"):
+    if op["licence"] in ("PROD", "SCAN", "SUM", "MATMUL") or op["family"] == "composed":
         overflowed = ~g.isfinite() | ~w.isfinite()
     fuzz = 16 * max(1, sum(t.numel() for t in call.tensors)) if call is not None and op["licence"] == "PROD" else 8
     loose = (err <= fuzz * u) | (err <= 8 * terr) | (err <= 2 * worst) | (err <= 4 * ulp(torch.maximum(s, r.abs()), unit)) | overflowed
