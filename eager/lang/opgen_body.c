@@ -173,7 +173,7 @@ static void body_statements(struct expr_parser *p, const struct row_args *args)
 
 static void row_body(struct strbuf *out, const struct table_row *row, const struct row_args *all, const struct row_args *args)
 {
-	struct expr_parser p = {.row = row, .args = all, .what = "body", .start = row->body, .at = row->body, .out = out};
+	struct expr_parser p = {.row = row, .args = all, .what = "body", .at = row->body, .out = out};
 	p.after_row = "\t\tif (b->refusal.msg[0])\n\t\t\treturn;\n";
 	sb_printf(out, "\nstatic void body_%s(struct body *x)\n{\n\tstruct build *b = x->b;\n", row->id);
 	for (int k = 0; k < args->n; k++)
@@ -239,7 +239,7 @@ static void pointwise_rule(struct strbuf *out, const struct table_row *row, cons
 		const char *e = row->derivative[i];
 		if (str_eq(e, "0") || str_eq(e, "zero"))
 			continue;
-		p.start = p.at = e;
+		p.at = e;
 		cotangent(&p, at[i]);
 		if (*p.at)
 			expr_fail(&p, "the expression should end");
@@ -292,7 +292,7 @@ static void cotangent_statements(struct expr_parser *p, const struct row_args *a
 static void body_rule(struct strbuf *out, const struct table_row *row, const struct row_args *all, const struct row_args *args)
 {
 	const char *text = row->cotangents;
-	struct expr_parser p = {.row = row, .args = all, .what = "derivative", .start = text, .at = text, .out = out, .after_row = ""};
+	struct expr_parser p = {.row = row, .args = all, .what = "derivative", .at = text, .out = out, .after_row = ""};
 	rule_begins(out, row);
 	if (str_eq(text, "none") || str_eq(text, "body")) {
 		sb_puts(out, text[0] == 'b' ? "\tbody_vjp(x);\n}\n" : "\tBUG(\"%s has no derivative\", op_info[x->n->op].name);\n}\n");

@@ -6,7 +6,7 @@
 
 void expr_fail(const struct expr_parser *p, const char *what)
 {
-	fprintf(stderr, "ops.def: %s: %s %s: %s at: %s\n", p->row->name, p->what, p->start, what, *p->at ? p->at : "the end");
+	fprintf(stderr, "ops.def: %s: %s: %s at: %.40s\n", p->row->name, p->what, what, *p->at ? p->at : "the end");
 	exit(1);
 }
 

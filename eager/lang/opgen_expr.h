@@ -44,7 +44,7 @@ struct expr_parser {
 	const struct table_row *row;
 	const struct row_args *args; /* of all rows */
 	const char *what;            /* "body" */
-	const char *start, *at;
+	const char *at;
 	struct strbuf *out;
 	int ntemp, nappended;
 	const char *after_row; /* C text behind each row that is appended */
