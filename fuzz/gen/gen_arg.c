@@ -561,6 +561,8 @@ void draw_number_first(struct world *w, struct making *m)
 static bool draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
+	if (q->role == R_KEEP && !q->has_default)
+		m->arg[k] = arg_bool(false);
 	if (q->role == R_KEEP || keep_default(w, q))
 		return true;
 	bool v = choose_chance(w->c, 50);
@@ -597,6 +599,13 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))
 		m->arg[k] = arg_dtype(t);
+	return true;
+}
+
+static bool value_OWN(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_dtype(m->meta.dtype);
 	return true;
 }
 
