@@ -28,6 +28,7 @@ static const int family_base[NFAMILIES] = {
 	[F_POINTWISE] = 4,
 	[F_INPLACE] = 3,
 	[F_MULTI] = 2,
+	[F_COMPOSED] = 3,
 };
 static const int dtype_base[NDTYPES] = {
 	[DT_F32] = 10,
