@@ -1,4 +1,4 @@
-/* issue_code.c: the kernel that Inductor generated for the graph in which the suspect is. Its code names no node, but it names the operators
+/* issue_code.c: the kernel that Inductor generated for the graph in which the suspect is. Its code names no node, but the operators
  * that each kernel is made of, and a minimised program mostly has one kernel: so the only one is shown, or the only one that is named after
  * the suspect. Where several could be meant, nothing is. */
 #include "reports/page/issue.h"
