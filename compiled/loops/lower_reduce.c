@@ -98,7 +98,7 @@ static void nests_mean(struct lowering *l, int node)
 {
 	struct lane r;
 	enum dtype t = l->place[0].meta.dtype;
-	t = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	t = dtype_compute(t);
 	lanes_open(&r, l, node);
 	const int sum = rounded(l, t, folded(&r, l, t, nest_float(l, 0), nest_sum));
 	nest_put(l, 0, r.out, rounded(l, t, nest_row(l, OP_div_Tensor, DT_F64, sum, nest_float(l, (double)r.count))));

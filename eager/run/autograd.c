@@ -369,7 +369,7 @@ static bool can_record(const struct node *n, struct err *err)
 	case OP_cumsum:
 	case OP_cumprod:
 		return dtype_is_float(n->out[0].meta.dtype)
-			|| err_set(err, "RuntimeError: Autograd not support dtype: %s", promote_torch_name(n->out[0].meta.dtype));
+			|| err_set(err, "RuntimeError: Autograd not support dtype: %s", dtype_info[n->out[0].meta.dtype].c10);
 	default: return true;
 	}
 }
