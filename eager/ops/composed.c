@@ -10,7 +10,7 @@ static bool same_dtype(const struct meta_ctx *c, const struct meta *a, const str
 		return true;
 	if (meta_numel(a) == 0) /* PyTorch runs no kernel that would look at them */
 		return err_limit(c->err, "operands of different element types without elements");
-	return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	return err_set(c->err, "expected scalar type %s but found %s", dtype_info[a->dtype].c10, dtype_info[b->dtype].c10);
 }
 
 static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const struct meta *output)

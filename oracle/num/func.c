@@ -693,7 +693,7 @@ static struct num pow_at(const struct num *a, double b, bool rounded, const stru
 static int pow_exponents(double out[3], double b, const struct how *h)
 {
 	double single = num_rn(DT_F32, b, 0), half = num_rn(h->dt, single, 0);
-	bool is_half = h->dt == DT_F16 || h->dt == DT_BF16;
+	bool is_half = dtype_is_narrow(h->dt);
 	int n = 0;
 	out[n++] = is_half ? half : b;
 	if (is_half ? h->l->flags & LF_WIDE && b != half : h->dt == DT_F32 && single != b)

@@ -238,7 +238,7 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 	for (int i = 0; i < ARRAY_LEN(ids); i++)
 		ids[i] = (sid)i;
 	formula_parse(&s, f, k);
-	const struct how h = {DT_F64, &l.rule[LC_TRANS][DT_F64], false, NULL};
+	const struct how h = {.dt = DT_F64, .l = &l.rule[LC_TRANS][DT_F64]};
 	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n};
 	int m = s.step[s.result].per_row ? 1 : n;
 	memcpy(out, formula_run(room, ids, &s, &row, &h), (size_t)m * sizeof *out);
