@@ -8,7 +8,6 @@
 #include "eager/base/json.h"
 #include "reports/cause/json_doc.h"
 #include "reports/life/lifecycle.h"
-#include "reports/render/findings_show.h"
 #include "reports/render/table.h"
 
 /* ---- words --------------------------------------------------------------------------------------------------------------------------- */
@@ -270,7 +269,7 @@ static void put_head(struct page *p)
 	sb_puts(p->sb, finding_severity_name[c->severity]);
 	style_end(p->sb, p->look, style_of(c->severity));
 	sb_puts(p->sb, ", ");
-	text_cell(p->sb, representative_state(c), strlen(representative_state(c)));
+	escape_cell(p->sb, representative_state(c), strlen(representative_state(c)));
 	if (!c->open)
 		sb_puts(p->sb, " (none of its findings is open)");
 	sb_putc(p->sb, '\n');
@@ -357,7 +356,7 @@ static void put_blame(struct page *p)
 static void put_program(struct page *p)
 {
 	heading(p, p->c->minimised ? "program (minimised)" : "program");
-	text_block(p->sb, "", p->c->program, strlen(p->c->program));
+	escape_block(p->sb, "", p->c->program, strlen(p->c->program));
 }
 
 static void put_findings(struct page *p)
