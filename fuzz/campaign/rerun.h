@@ -4,7 +4,7 @@
 #define SCATTERPROOF_RERUN_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 struct rerun {
 	enum claim_verdict claim;

@@ -4,7 +4,7 @@
 #define SCATTERPROOF_BUG_SCRIPT_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 struct bug_script {
 	const struct found *x; /* its claim, p, t (with its version) and obs->verdict; nothing else is read */

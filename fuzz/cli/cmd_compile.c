@@ -10,11 +10,10 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/ask/option_values.h"
 #include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
-static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 
 struct request {
 	struct compile_options options;
@@ -303,26 +302,18 @@ static void print_form(struct request *r, enum form_printed form)
 	}
 }
 
-void compile_steps_put(struct strbuf *sb)
-{
-	for (int i = 0; i < compile_nstages(); i++)
-		sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
-		sb_printf(sb, " %s", form_name[f]);
-}
-
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
 	struct strbuf all;
 	struct guess g = {0};
-	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
+	const int nsteps = compile_nstages(), n = nsteps + NFORMS - 1;
 	if (compile_stage_find(&r->options.stage, name)) {
 		r->options.decompose |= r->options.stage == STAGE_DECOMPOSED;
 		r->options.partition |= r->options.stage == STAGE_PARTITIONED;
 		return true;
 	}
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
 		if (str_eq(name, form_name[f])) {
 			print_form(r, (enum form_printed)f);
 			return true;

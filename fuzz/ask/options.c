@@ -1,14 +1,13 @@
 /* options.c: every option is one row; `apply` says where its value goes. */
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fuzz/cli/arguments.h"
-#include "fuzz/cli/bench.h"
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/arguments.h"
+#include "fuzz/ask/option_values.h"
 #include "fuzz/triage/verdict.h"
 #include "eager/base/duration.h"
 
