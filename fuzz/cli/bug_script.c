@@ -9,13 +9,14 @@
 #include "fuzz/triage/script.h"
 #include "fuzz/triage/short_script.h"
 
-static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+static bool still_fails(void *ctx, const char **raised, const struct prog *p, struct arena *a)
 {
 	const struct bug_script *s = ctx;
 	struct found y = *s->x;
 	struct rerun v;
 	y.p = *p;
 	rerun_finding(&v, s->e, &y, &y.t, a);
+	*raised = v.raised;
 	return rerun_answer(&v) == RERUN_FAILS;
 }
 

@@ -12,14 +12,16 @@ struct asking {
 	const struct claim *claim;
 };
 
-static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+static bool still_fails(void *ctx, const char **raised, const struct prog *p, struct arena *a)
 {
 	const struct asking *ask = ctx;
 	struct ran ran;
 	const char *why;
+	*raised = NULL;
 	if (case_over(ask->c))
 		return false;
 	runner_run(&ran, ask->c->runner, p, &ask->c->x.t, a);
+	*raised = ran.asked && ran.result.status == RES_RAISED ? ran.result.message : NULL;
 	return ran.asked && claim_judge(&why, ask->claim, p, &ran.outcome, &ran.result, &ask->c->x.t, a) == CLAIM_HOLDS;
 }
 

@@ -9,9 +9,10 @@
 #include "compiled/targets/exec.h"
 #include "fuzz/triage/claim.h"
 
-/* Does the claim hold of this program on the target that the caller has opened? */
+/* Does the claim hold of this program on the target that the caller has opened? *raised: what it raised, "IndexError: Dimension …"; NULL:
+ * it did not. */
 struct short_ask {
-	bool (*holds)(void *ctx, const struct prog *p, struct arena *a);
+	bool (*holds)(void *ctx, const char **raised, const struct prog *p, struct arena *a);
 	void *ctx;
 };
 
@@ -21,6 +22,7 @@ struct short_runs {
 	int n;
 	struct {
 		const char *version, *verdict;
+		bool dies; /* of a signal, which is what shows the bug */
 	} run[SHORT_RUNS_MOST];
 };
 
