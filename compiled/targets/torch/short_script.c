@@ -101,7 +101,7 @@ static const char *with_names(const char *body, struct prog *q, const bool *left
 	sb_init(&sb);
 	sb_puts(&sb, body);
 	for (int i = 0; i < q->nnode; i++) {
-		if (!left[i] || node_is_input(&q->node[i]))
+		if (!left[i] || node_is_input(&q->node[i]) || q->node[i].op == OP_sym)
 			continue;
 		const char *op = op_info[q->node[i].op].name, *code = inline_name(i, a);
 		op += strspn(op, "_");
@@ -132,7 +132,7 @@ static void function(struct strbuf *sb, const char **args, struct prog *q, enum 
 	bool left[MAX_NODES];
 	struct strbuf text;
 	for (int i = 0; i < q->nnode; i++)
-		if (!node_is_input(&q->node[i]))
+		if (!node_is_input(&q->node[i]) && q->node[i].op != OP_sym)
 			q->node[i].name = inline_name(i, a);
 	sb_init(&text);
 	emit_python(&text, q, device);
