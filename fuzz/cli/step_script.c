@@ -56,11 +56,15 @@ static const char *versions_json(const struct short_runs *runs, struct arena *a)
 	struct json j = json_into(&sb, JSON_SPACED);
 	json_object(&j, NULL);
 	json_int(&j, "schema", 1);
+	if (runs->raised)
+		json_string(&j, "raised", runs->raised);
 	json_array(&j, "versions");
 	for (int i = 0; i < runs->n; i++) {
 		json_object(&j, NULL);
 		json_string(&j, "version", runs->run[i].version);
 		json_string(&j, "verdict", runs->run[i].verdict);
+		if (runs->run[i].dies)
+			json_bool(&j, "dies", true);
 		json_end(&j);
 	}
 	json_end(&j);

@@ -367,6 +367,12 @@ static bool run_one(const struct strbuf *text, struct search *s, struct arena *a
 	return !s->broken && shows(&s->last);
 }
 
+/* Can the target be compared with what is right? */
+static bool has_right(const struct script_look *look, const struct target *t)
+{
+	return look->at != LOOK_RUN && look->fact == FACT_ELEMENTS && look->expected && !look->random && target_stage(t)->compiles;
+}
+
 /* Does this one show it? text, look: of it. */
 static bool try_one(
 	struct strbuf *text, struct script_look *look, struct search *s, const struct prog *q, bool random, struct arena *a, struct err *err)
@@ -386,8 +392,7 @@ static bool try_one(
 		return false;
 	if (run_one(text, s, a, err))
 		return true;
-	look->beside_right = !s->broken && s->last.code == 0 && look->at != LOOK_RUN && look->fact == FACT_ELEMENTS && look->expected && !look->random
-		&& target_stage(s->t)->compiles;
+	look->beside_right = !s->broken && s->last.code == 0 && has_right(look, s->t);
 	return look->beside_right && brief(text, s, look, q, a, err) && run_one(text, s, a, err);
 }
 
@@ -422,6 +427,15 @@ static bool find(struct strbuf *text, struct script_look *look, struct search *s
 	return false;
 }
 
+static void put_script(struct strbuf *sb, const char *headline, const struct short_runs *runs, const struct strbuf *text)
+{
+	sb_puts(sb, "# ");
+	escape_lines(sb, "# ", headline, strlen(headline));
+	sb_puts(sb, "\n# Run with PyTorch ");
+	put_runs(sb, runs);
+	sb_printf(sb, ".\n%s", text->s);
+}
+
 bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
 	const char *headline, const struct short_ask *ask, struct short_runs *runs, struct arena *a, struct err *err)
 {
@@ -434,14 +448,71 @@ bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p
 	sb_init(&text);
 	const bool found = find(&text, &look, &s, a, err);
 	if (found) {
-		sb_puts(sb, "# ");
-		escape_lines(sb, "# ", headline, strlen(headline));
+		runs->raised = look.raised;
 		add_run(runs, arena_strdup(a, t->version), &s.last);
 		other_versions(runs, &text, t, a);
-		sb_puts(sb, "\n# Run with PyTorch ");
-		put_runs(sb, runs);
-		sb_printf(sb, ".\n%s", text.s);
+		put_script(sb, headline, runs, &text);
 	}
 	sb_free(&text);
 	return found;
+}
+
+/* ---- a kept one -------------------------------------------------------------------------------------------------------------------- */
+
+static bool was_wrong(const struct short_runs *runs, const char *version)
+{
+	for (int i = 0; i < runs->n; i++)
+		if (str_eq(runs->run[i].version, version))
+			return str_eq(runs->run[i].verdict, "wrong");
+	return false;
+}
+
+/* Behind the comments. */
+static const char *below_head(const char *script)
+{
+	while (*script == '#') {
+		script += strcspn(script, "\n");
+		script += *script == '\n';
+	}
+	return script;
+}
+
+/* Is that the text of q, or its text beside what is right? It is in text then. */
+static bool is_text_of(struct strbuf *text, const char *want, const struct search *s, const struct prog *q, bool random, const char *raised,
+	struct arena *a)
+{
+	struct script_look look;
+	struct err err = {0};
+	if (!look_of(&look, s->c, q, s->t, random, a))
+		return false;
+	if (look.at == LOOK_RUN && !q->must_raise)
+		look.raised = raised;
+	if (!brief(text, s, &look, q, a, &err))
+		return false;
+	if (str_eq(text->s, want))
+		return true;
+	look.beside_right = has_right(&look, s->t);
+	return look.beside_right && brief(text, s, &look, q, a, &err) && str_eq(text->s, want);
+}
+
+bool short_script_kept(struct strbuf *sb, const char *kept, const struct short_runs *runs, const struct claim *c, const struct prog *p,
+	const struct target *t, const char *headline, struct arena *a)
+{
+	struct strbuf text;
+	bool is = false;
+	const struct search s = {.c = c, .p = p, .t = t};
+	const char *want = below_head(kept);
+	if (!t->driver->script || !t->driver->script->brief || !was_wrong(runs, t->version))
+		return false;
+	sb_init(&text);
+	for (int k = 0; k < MAX_TEXTS && !is; k++) {
+		const int numbers = k / NCOTANGENTS % NNUMBERS;
+		struct prog q;
+		is = plainer(&q, c, p, plainest[k / NCOTANGENTS / NNUMBERS], numbers, k % NCOTANGENTS, a)
+			&& is_text_of(&text, want, &s, &q, numbers == RANDOM, runs->raised, a);
+	}
+	if (is)
+		put_script(sb, headline, runs, &text);
+	sb_free(&text);
+	return is;
 }
