@@ -143,7 +143,7 @@ struct script_look {
 	bool beside_right;    /* eager is wrong, too: the target is compared with `expected` */
 	const char *expected; /* the elements as a nested list of Python; NULL: not known by one number each, or too many */
 	const char *law;      /* why, "x.grad[i] is how often the result reads x[i]"; NULL: nothing short explains it */
-	const char *raised;   /* RUN: what the target raises, "IndexError: Dimension …": no other error is this bug; NULL: it does not raise */
+	const char *raised; /* RUN: what the target raises, "IndexError: Dimension …": no other error is this bug; NULL: it does not raise */
 };
 
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */

@@ -103,8 +103,8 @@ const char *message_innermost(const char *m, const struct target *t, struct aren
 /* As C++ and ATen speak of dtypes. */
 static bool is_spoken_dtype(const char *s, size_t n)
 {
-	static const char *const spoken[] = {"float", "double", "half", "long", "int", "short", "char", "byte", "bool", "Float", "Double", "Half",
-		"Long", "Int", "Short", "Char", "Byte", "Bool"};
+	static const char *const spoken[] = {"float", "double", "half", "long", "int", "short", "char", "byte", "bool", "Float", "Double",
+		"Half", "Long", "Int", "Short", "Char", "Byte", "Bool"};
 	for (int i = 0; i < ARRAY_LEN(spoken); i++)
 		if (strlen(spoken[i]) == n && memcmp(s, spoken[i], n) == 0)
 			return true;

@@ -337,9 +337,9 @@ struct search {
 	const struct short_ask *ask;
 	struct hash128 seen[MAX_TEXTS];
 	int nseen, nruns;
-	bool broken; /* err says why nothing runs */
+	bool broken;       /* err says why nothing runs */
 	struct ended last; /* how the last of them ended */
-	bool right;  /* on one the target does not fail */
+	bool right;        /* on one the target does not fail */
 };
 
 static bool seen_before(struct search *s, const struct strbuf *text)
@@ -352,8 +352,8 @@ static bool seen_before(struct search *s, const struct strbuf *text)
 	return false;
 }
 
-static bool brief(struct strbuf *text, const struct search *s, const struct script_look *look, const struct prog *q, struct arena *a,
-	struct err *err)
+static bool brief(
+	struct strbuf *text, const struct search *s, const struct script_look *look, const struct prog *q, struct arena *a, struct err *err)
 {
 	sb_reset(text);
 	return s->t->driver->script->brief(text, look, q, s->t, a, err);
@@ -403,7 +403,8 @@ static void say_why(struct err *err, const struct search *s, const char *last)
 		return;
 	*err = (struct err){0}; /* it keeps the first sentence */
 	if (s->nruns)
-		err_set(err, "%s", s->last.code == 0 ? "compared with eager by allclose, nothing is wrong" : "as a script of its own it does not run through");
+		err_set(err, "%s",
+			s->last.code == 0 ? "compared with eager by allclose, nothing is wrong" : "as a script of its own it does not run through");
 	else if (last[0])
 		err_set(err, "with plainer numbers the target does not fail, and as it is %s", last);
 	else
@@ -478,8 +479,8 @@ static const char *below_head(const char *script)
 }
 
 /* Is that the text of q, or its text beside what is right? It is in text then. */
-static bool is_text_of(struct strbuf *text, const char *want, const struct search *s, const struct prog *q, bool random, const char *raised,
-	struct arena *a)
+static bool is_text_of(
+	struct strbuf *text, const char *want, const struct search *s, const struct prog *q, bool random, const char *raised, struct arena *a)
 {
 	struct script_look look;
 	struct err err = {0};

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A reproducer shows the bug that it names, on what its name says: `repro`, the scripts that it writes, and the versions of targets.
-# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch | short_torch
+# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch | short_torch | kept_torch
 set -u
 finding_of=$4
 . "$(dirname "$0")/shell.sh"
@@ -430,6 +430,38 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 
 wrong_tensor() { "$bin" check "$1" --target "$2" --json | grep -o '"tensor": *"[^"]*"' | head -1 | cut -d'"' -f4; }
 
+kept_torch() { # what triage ran and kept is handed out, if it is ours, and if it was wrong on the version
+	for p in contiguous_before_write expand_write_of_bool; do  # a wrong value; an error
+		"$bin" check "$src/corpus/regressions/$p.prog" --target torch-2.11.0:aot_eager@cpu --db "$tmp/k.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	done
+	"$bin" triage --db "$tmp/k.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	for id in $(sql "select id from v_findings" "$tmp/k.db"); do
+		"$bin" findings show "$id" --db "$tmp/k.db" --artifact script >"$tmp/kept.py"
+		expect "$id is kept" 0 $?
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		expect "$id: nothing is run" 0 $?
+		has "$id: it says so" "$tmp/err" 'this is the script that triage kept: it was run with PyTorch 2.11.0 then'
+		expect "$id: it is that one" "$(sed '1,/^# Run with/d' "$tmp/kept.py")" "$(sed '1,/^# Run with/d' "$tmp/s.py")"
+		run 2.11.0
+		expect "$id: it shows the bug" 1 $?
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --target torch-2.10.0:aot_eager@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: another version than it was run with" "$tmp/err" 'that triage kept'
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --target torch-2.11.0:inductor@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: another stage" "$tmp/err" 'that triage kept'
+	done
+	"$bin" repro "$id" --db "$tmp/k.db" --python "$envs/torch-2.11.0/bin/python" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "--python: it is run" "0 " "$? $(cat "$tmp/err")"
+	python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("update artifact set bytes = cast(cast(bytes as text) || ? as blob) where name = ?", ("import nothing_of_ours\n", "script"))
+db.commit()' "$tmp/k.db"
+	for id in $(sql "select id from v_findings" "$tmp/k.db"); do
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: what somebody else wrote is not handed on" "$tmp/s.py" nothing_of_ours
+		hasnt "$id: and not said to be" "$tmp/err" 'that triage kept'
+	done
+}
+
 case $part in
 observations) observations ;;
 versions) versions ;;
@@ -437,6 +469,7 @@ script) script ;;
 script_torch) script_torch ;;
 agree_torch) agree_torch ;;
 short_torch) short_torch ;;
+kept_torch) kept_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
 end

@@ -23,7 +23,7 @@ static const char *script(const char *text, struct script_look look, const char 
 static void has(const char *text, const char *part) { EXPECT(strstr(text, part), "no '%s' in\n%s", part, text); }
 
 #define HEAD                                                                                                                               \
-	"import sys\nsys.excepthook = lambda *error: sys.__excepthook__(*error) or sys.exit(2)  # 0: right, 1: wrong, 2: it does not run\n"     \
+	"import sys\nsys.excepthook = lambda *error: sys.__excepthook__(*error) or sys.exit(2)  # 0: right, 1: wrong, 2: it does not run\n"    \
 	"import torch\n\n"
 
 static void test_whole(void)
@@ -33,9 +33,9 @@ static void test_whole(void)
 				   (struct script_look){.at = LOOK_GRADIENT, .expected = "[2, 2, 2, 2, 0]", .law = "x.grad[i] = how often it is read"},
 				   "torch-2.15.0:inductor@cpu"),
 		HEAD "def f(x):\n    return x.as_strided([2, 2], [2, 1]).repeat(2, 1)\n\ndef run(f):\n"
-		"    x = torch.ones(5, requires_grad=True)\n    f(x).sum().backward()\n    return x.grad\n\nwant = run(f)\n"
-		"print(\"eager:   \", want)\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
-		"# right: x.grad[i] = how often it is read = [2, 2, 2, 2, 0]\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
+			 "    x = torch.ones(5, requires_grad=True)\n    f(x).sum().backward()\n    return x.grad\n\nwant = run(f)\n"
+			 "print(\"eager:   \", want)\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
+			 "# right: x.grad[i] = how often it is read = [2, 2, 2, 2, 0]\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
 }
 
 static const struct script_look FIRST = {.at = LOOK_OUTPUT};
@@ -95,9 +95,12 @@ static void test_looks(void)
 	s = script(neg, (struct script_look){.at = LOOK_RUN}, t);
 	has(s, "print(\"eager:\", run(f))\nprint(\"compiled:\", run(torch.compile(f)))  # dies\n");
 	s = script(neg,
-		(struct script_look){.at = LOOK_RUN, .raised = "InductorError: LoweringException: IndexError: index 3 is out of bounds for float32"}, t);
-	has(s, "try:\n    print(\"compiled:\", run(torch.compile(f)))\nexcept torch._inductor.exc.InductorError as error:\n"
-		   "    print(\"compiled:\", repr(error))\n    sys.exit(1 if \"is out of bounds for\" in str(error) else 2)\n");
+		(struct script_look){
+			.at = LOOK_RUN, .raised = "InductorError: LoweringException: IndexError: index 3 is out of bounds for float32"},
+		t);
+	has(s,
+		"try:\n    print(\"compiled:\", run(torch.compile(f)))\nexcept torch._inductor.exc.InductorError as error:\n"
+		"    print(\"compiled:\", repr(error))\n    sys.exit(1 if \"is out of bounds for\" in str(error) else 2)\n");
 	s = script(neg, (struct script_look){.at = LOOK_RUN, .raised = "AssertionError: "}, t);
 	has(s, "except AssertionError as error:\n    print(\"compiled:\", repr(error))\n    sys.exit(1)\n");
 	s = script(neg, (struct script_look){.at = LOOK_RUN, .raised = "Strange: \\\" in str(1); exit(0) #\n"}, t);
@@ -109,10 +112,12 @@ static void test_looks(void)
 	has(s, "    return x.grad\n\ntry:\n    print(\"eager:\", run(f))\nexcept RuntimeError as error:\n");
 	has(s, "if \"returned an invalid gradient\" in str(error)");
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .beside_right = true, .expected = "[1.0, 2.0]"}, t);
-	has(s, "\nprint(\"eager:   \", run(f))\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
-		   "want = torch.tensor([1.0, 2.0], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
+	has(s,
+		"\nprint(\"eager:   \", run(f))\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
+		"want = torch.tensor([1.0, 2.0], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .expected = "[1.0, nan]"}, "torch-2.15.0:eager@cpu");
-	has(s, "want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want, equal_nan=True) else 1)\n");
+	has(s,
+		"want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want, equal_nan=True) else 1)\n");
 	s = script("a = input([3], data=[1, 1, 1])\nb = expand(a, [2, 3])\nc = add_.Tensor(b, 2)\nreturn (b,)\nraises \"memory\"\n",
 		(struct script_look){.at = LOOK_RUN}, t);
 	has(s, "    except Exception as error:\n        if \"memory\" not in str(error):\n            raise\n        return error\n");
@@ -131,8 +136,9 @@ static void test_calls(void)
 	has(s, "\ngot = run(compiled, 6)\n");
 	s = script("n = sym(5)\nx = input([2, n], stride=[1, 0], data=[1, 1])\ny = neg(x)\nreturn (y,)\ncall (n=6)\n",
 		(struct script_look){.at = LOOK_RUN, .raised = "TypeError: no"}, t);
-	has(s, "print(\"eager:\", run(f, 5), run(f, 6))\ncompiled = torch.compile(f, backend=\"aot_eager\")\ntry:\n"
-		   "    print(\"compiled:\", run(compiled, 5), run(compiled, 6))\nexcept TypeError as error:\n");
+	has(s,
+		"print(\"eager:\", run(f, 5), run(f, 6))\ncompiled = torch.compile(f, backend=\"aot_eager\")\ntry:\n"
+		"    print(\"compiled:\", run(compiled, 5), run(compiled, 6))\nexcept TypeError as error:\n");
 	s = script("x = input([2], data=[1, 3])\ny = neg(x)\nreturn (y,)\ncall (x: data=[5, 7])\ncall ()\n", FIRST, t);
 	has(s, "def run(f, call):\n    x = [torch.tensor([1.0, 3.0]), torch.tensor([5.0, 7.0]), torch.tensor([1.0, 3.0])][call]\n");
 	has(s, "\nrun(compiled, 0)\nrun(compiled, 1)\nwant = run(f, 2)\n");

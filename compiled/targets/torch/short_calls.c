@@ -10,10 +10,10 @@
 
 struct merging {
 	const struct prog *p;
-	int n;                      /* calls */
+	int n;                         /* calls */
 	const char *at[MAX_CALLS + 1]; /* where each text is */
-	bool symbol[MAX_NODES];     /* it is a parameter */
-	bool by_call;               /* the number of the call is one */
+	bool symbol[MAX_NODES];        /* it is a parameter */
+	bool by_call;                  /* the number of the call is one */
 };
 
 static int64_t value_in(const struct prog *p, int node, int call)
@@ -164,7 +164,8 @@ static void parameters(struct short_calls *out, const struct merging *m, const c
 		out->args[k] = arena_printf(a, "%s, %d", out->args[k], k);
 }
 
-bool short_calls_of(struct short_calls *out, const char *const *text, const struct prog *p, const char *args, struct arena *a, struct err *err)
+bool short_calls_of(
+	struct short_calls *out, const char *const *text, const struct prog *p, const char *args, struct arena *a, struct err *err)
 {
 	struct merging *m = ARENA_ZNEW(a, struct merging, 1);
 	struct strbuf body;

@@ -20,6 +20,7 @@ struct short_calls {
 };
 
 /* text: of each call of p, what its numbers are; args: what f takes. Memory in a. False: they differ in more than numbers and values. */
-bool short_calls_of(struct short_calls *out, const char *const *text, const struct prog *p, const char *args, struct arena *a, struct err *err);
+bool short_calls_of(
+	struct short_calls *out, const char *const *text, const struct prog *p, const char *args, struct arena *a, struct err *err);
 
 #endif

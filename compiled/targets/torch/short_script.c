@@ -68,7 +68,8 @@ static const char *not_compared(const struct prog *p, const struct script_look *
 {
 	if (target_stage(t)->compiles)
 		return compiled_by(t, a) ? NULL : "how its target compiles is more than a line";
-	const bool refused = look->at == LOOK_RUN && !p->must_raise, known = look->at != LOOK_RUN && look->expected && look->fact == FACT_ELEMENTS;
+	const bool refused = look->at == LOOK_RUN && !p->must_raise,
+			   known = look->at != LOOK_RUN && look->expected && look->fact == FACT_ELEMENTS;
 	if (!str_eq(target_stage(t)->name, "eager") || (!refused && !known))
 		return "nothing stands beside eager, and what is right cannot be written in a line";
 	return NULL;
