@@ -32,8 +32,8 @@ struct short_runs {
 bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
 	const char *headline, const struct short_ask *ask, struct short_runs *runs, struct arena *a, struct err *err);
 
-/* Is `kept`, which short_script wrote once, what it would write of c now, and was it wrong on t's version, as runs says? Then it is appended,
- * with this headline, and nothing is run. Nothing of kept gets into it: it is anybody's. False: it is another text. */
+/* Is `kept`, which short_script wrote once, what it would write of c now, and was it wrong on t's version, as runs says? Then it is
+ * appended, with this headline, and nothing is run. Nothing of kept gets into it: it is anybody's. False: it is another text. */
 bool short_script_kept(struct strbuf *sb, const char *kept, const struct short_runs *runs, const struct claim *c, const struct prog *p,
 	const struct target *t, const char *headline, struct arena *a);
 

@@ -117,7 +117,8 @@ static void test_looks(void)
 		"want = torch.tensor([1.0, 2.0], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .expected = "[1.0, nan]"}, "torch-2.15.0:eager@cpu");
 	has(s,
-		"want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want, equal_nan=True) else 1)\n");
+		"want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\n"
+		"sys.exit(0 if torch.allclose(got, want, equal_nan=True) else 1)\n");
 	s = script("a = input([3], data=[1, 1, 1])\nb = expand(a, [2, 3])\nc = add_.Tensor(b, 2)\nreturn (b,)\nraises \"memory\"\n",
 		(struct script_look){.at = LOOK_RUN}, t);
 	has(s, "    except Exception as error:\n        if \"memory\" not in str(error):\n            raise\n        return error\n");

@@ -1,4 +1,4 @@
-/* short_calls.c: goes through the texts of all calls side by side. Where numbers differ, a symbol that has these numbers stands for them. */
+/* short_calls.c: goes through the texts of all calls side by side. Where numbers differ, a symbol that has these values stands there. */
 #include "compiled/targets/torch/short_calls.h"
 
 #include <ctype.h>
