@@ -425,7 +425,15 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --again >"$tmp/out" 2>"$tmp/err"
 	expect "a table of them" 0 $?
 	has "with the lines, and how the script ends" "$tmp/out" '^\| `zero_through_expand` \| aot_eager \| 2 \| 1[0-9] \| 1 \|'
-	has "and a sum" "$tmp/out" '^2 programs, [12] with a short script of at most 25 lines'
+	has "and a sum" "$tmp/out" '^2 programs, [12] with a short script, [12] of at most 25 lines \(median [0-9]+, longest [0-9]+\). Of the 1 with at most three operators 1 \(100 %\) have one'
+	printf '%s\n' head '<!-- scripts/short-scripts writes what follows -->' old >"$tmp/doc.md"
+	rm -f "$tmp/few/output_replaced_by_next.prog"
+	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --jobs 2 --write "$tmp/doc.md" >"$tmp/out" 2>"$tmp/err"
+	expect "the table in a document" "0 head" "$? $(head -1 "$tmp/doc.md")"
+	hasnt "in place of the old one" "$tmp/doc.md" '^old$'
+	has "with a sum" "$tmp/doc.md" '^\*\*1 programs, 1 with'
+	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --write "$tmp/few/zero_through_expand.prog" >"$tmp/out" 2>"$tmp/err"
+	expect "no place for it" 2 $?
 }
 
 wrong_tensor() { "$bin" check "$1" --target "$2" --json | grep -o '"tensor": *"[^"]*"' | head -1 | cut -d'"' -f4; }
