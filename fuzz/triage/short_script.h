@@ -1,8 +1,9 @@
 /* short_script.h: a claim (claim.h) as the shortest Python that shows it: as somebody writes it who files a bug. It is tried before it is
  * given out: inputs of ones, then of counted numbers, then the finding's own, the first for which the target still fails as the claim says
- * and the script, run in a fresh process of each installed version, ends with code 1 on the target's own.
+ * and the script, run in a fresh process of each installed version, ends with code 1 on the target's own, or dies of a signal there.
  *
- * Unlike the judged script (script.h) it compares with eager and by allclose. So it exists only where that shows the bug. */
+ * Unlike the judged script (script.h) it compares with eager, or with what the reference says where eager is wrong in the same way, and by
+ * allclose. So it exists only where that shows the bug. */
 #ifndef SCATTERPROOF_SHORT_SCRIPT_OF_CLAIM_H
 #define SCATTERPROOF_SHORT_SCRIPT_OF_CLAIM_H
 
