@@ -141,8 +141,10 @@ const char *message_part(const char *m, const struct target *t, struct arena *a)
 	enum { ENOUGH = 6 };
 	static const char edges[] = " :,;.(<-'\"`";
 	const char *s = innermost(m, t), *best = "", *from;
-	size_t longest = 0, type = strspn(s, WORD);
-	if (s == m && str_starts(s + type, ": "))
+	size_t longest = 0;
+	const size_t type = strspn(s, WORD);
+	const char *inner = s == m || !str_starts(s + type, ": ") ? "" : arena_printf(a, "%.*s", (int)type, s);
+	if (str_starts(s + type, ": "))
 		s += type + 2;
 	while (*s && *s != '\n') {
 		for (from = s; *s && *s != '\n' && !varying(s);) {
@@ -161,7 +163,7 @@ const char *message_part(const char *m, const struct target *t, struct arena *a)
 		}
 		s += *s && *s != '\n' ? varying(s) : 0;
 	}
-	return arena_printf(a, "%.*s", (int)longest, best);
+	return longest ? arena_printf(a, "%.*s", (int)longest, best) : inner;
 }
 
 const char *message_first_line(const char *m, const struct target *t, struct arena *a)

@@ -119,8 +119,8 @@ static void test_parts_of_messages(void)
 {
 	static const char *const row[][2] = {
 		{"IndexError: index 3 is out of bounds for dimension 0 with size 3", "is out of bounds for dimension"},
-		{"InductorError: IndexError: index 3 is out", "IndexError: index"}, /* the inner type belongs to it */
-		{"BackendCompilerFailed: backend='inductor' raised:\nTypeError: sub() takes 3 arguments", "TypeError: sub() takes"},
+		{"InductorError: IndexError: index 3 is out", "is out"},
+		{"BackendCompilerFailed: backend='inductor' raised:\nTypeError: sub() takes 3 arguments", "sub() takes"},
 		{"RuntimeError: expected scalar type Float but found Half", "expected scalar type"},
 		{"RuntimeError: no kernel for bfloat16 and buf3 in '/tmp/ab/c'", "no kernel for"},
 		{"RuntimeError: x doesn't work with `f(x)` and more", "x doesn't work with"},
