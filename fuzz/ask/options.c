@@ -122,7 +122,8 @@ static const struct option_row opts[NOPTS] = {
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check",
 		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
-		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
+		"beside compiled, run on every installed version first (a minute; what triage kept is not run again, but with --python); where "
+		"that does not show it, as --full"},
 	[O_FULL] = {"--full", NULL, "repro check",
 		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); "
 		"it is not run"},
