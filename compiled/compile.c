@@ -235,17 +235,7 @@ static enum compile_status expanded(struct compilation *c, struct half *h, struc
 /* The views that the epilogue made again. */
 static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct err *err)
 {
-	struct pure rows = {.p = p};
-	int nforward = 0;
-	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
-		return true;
-	for (int i = 0; i < p->nret; i++)
-		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
-	if (!decompose(&rows, &nforward, DIALECT_CORE, err))
-		return false;
-	for (int i = 0; i < p->nret; i++)
-		p->ret[i] = rows.result[i].value;
-	return true;
+	return !c->o->decompose || c->o->stage < STAGE_DECOMPOSED || decompose_returns(p, DIALECT_CORE, err);
 }
 
 static bool run_passes(struct compilation *c, struct half *h, struct err *err)

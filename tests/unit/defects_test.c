@@ -6,6 +6,7 @@
 #include "compiled/symbols/dynamic.h"
 #include "fuzz/campaign/source.h"
 #include "tests/test.h"
+#include "tests/unit/expanded.h"
 
 enum { PROGRAMS = 120, MOST_PROGRAMS = 1600, MOST_DEFECTS = 256 }; /* of all defects, of one that has spoiled nothing so far */
 
@@ -47,7 +48,7 @@ static const char *loops_text(bool *planted, const struct prog *p, const struct 
 	struct loops l;
 	struct err err = {0};
 	*planted = false;
-	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
+	if (!code_loops(&l, planted, expanded(p, a), &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
 		return "";
 	return text_of(&l, d, a);
 }
