@@ -2,19 +2,22 @@
  * dialect, until none is left. A result has the layout that it had, so that no other row needs to be inferred again. */
 #include "compiled/decompose/rules.h"
 
+#include "eager/ops/body.h"
+
 #define CORE(id) const struct decompose_rule decompose_##id = {NULL};
 #include "compiled/decompose/core.def"
 
 const struct decompose_rule decompose_sym, decompose_sym_size, decompose_input, decompose_input_view,
 	decompose_item; /* the language's own */
 static const struct decompose_rule *const op_decompose[NOPS] = {
-/* NULL: in place */
+/* NULL: in place, or it has a body */
 #define OP(id, ...) [OP_##id] = &decompose_##id,
 #define INPLACE(...)
+#define BODY(...)
 #include "eager/lang/ops.def"
 };
 
-bool decompose_is_core(int op) { return !op_decompose[op] || !op_decompose[op]->rows; }
+bool decompose_is_core(int op) { return !op_body[op] && (!op_decompose[op] || !op_decompose[op]->rows); }
 
 /* A view, or what may be one and is. */
 static bool lies_in_operand(const struct prog *p, const struct node *n)
@@ -102,7 +105,7 @@ static int laid_out(struct build *b, int x, const struct meta *m, bool fresh)
 
 /* ---- one round ---- */
 
-enum { MOST_APPENDED = 3 * MAX_OUTS }; /* rows, by one rule and the layouts of its results */
+enum { MOST_APPENDED = 4 * MAX_OUTS }; /* rows, by one rule and the layouts of its results */
 
 struct rewriting {
 	const struct prog *from;
@@ -187,13 +190,31 @@ static int fitted(struct rewriting *w, int i, int x, int k, int first_new)
 	return x;
 }
 
+/* Those of its rule, or of its body. */
+static void append_rows(struct decomposition *d)
+{
+	const int op = d->n->op;
+	struct body x = {.b = d->b, .n = d->n};
+	if (!op_body[op]) {
+		op_decompose[op]->rows(d);
+		return;
+	}
+	for (int k = 0; k < op_info[op].nparam; k++) {
+		x.in[k] = d->in[k];
+		x.list[k] = d->n->arg[k].tag == ARG_TENSORS ? d->list : NULL;
+	}
+	if (!body_append(&x))
+		BUG("%s: the shape rule took what the body refuses: %s", op_info[op].name, d->b->refusal.msg);
+	memcpy(d->out, x.out, sizeof d->out);
+}
+
 static void replace_row(struct rewriting *w, int i)
 {
 	const struct node *n = &w->from->node[i];
 	struct decomposition d;
 	const int first_row = w->to->nnode, first_new = w->to->nstorage;
 	operands(&d, w, n);
-	op_decompose[n->op]->rows(&d);
+	append_rows(&d);
 	for (int k = 0; k < n->nout; k++)
 		w->result[i][k] = fitted(w, i, d.out[k], k, first_new);
 	w->value[i] = op_info[n->op].nret == 1 ? w->result[i][0] : NO_VALUE;
