@@ -28,10 +28,13 @@ void axis_values(struct strbuf *sb) { words_put(sb, sweep_axis_name, NSWEEP_AXES
 void fail_on_values(struct strbuf *sb) { words_put(sb, fail_on_word, NFAIL_ON_WORDS); }
 const char *const form_name[NFORMS] = {NULL, "loops", "c", "cuda", "ptx"};
 
+bool print_after_stage(int stage) { return compile_stage_find(&stage, compile_stage_name(stage)); }
+
 void print_after_values(struct strbuf *sb)
 {
 	for (int i = 0; i < compile_nstages(); i++)
-		sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
+		if (print_after_stage(i))
+			sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
 	for (int f = FORM_LOOPS; f < NFORMS; f++)
 		sb_printf(sb, " %s", form_name[f]);
 }

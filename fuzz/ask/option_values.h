@@ -11,6 +11,7 @@ option_values_fn policy_values, verdict_values, axis_values, fail_on_values, pri
 void words_put(struct strbuf *sb, const char *const *name, int n);
 
 /* --print-after of compile: a step of the compiler, or what the loops become. */
+bool print_after_stage(int stage); /* is this step of the compiler one that can be printed after? */
 enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX, NFORMS };
 extern const char *const form_name[NFORMS]; /* NULL: FORM_PROGRAM */
 

@@ -137,9 +137,8 @@ static const struct option_row opts[NOPTS] = {
 		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv); it names its programs "
 		"from its own folder"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
-		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
-		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
+		"the program as it stands after this step (they are listed below; after partition these are two programs, the forward and the\n"
+		"                    backward part), or passes: after all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
 	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
