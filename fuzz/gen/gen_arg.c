@@ -582,7 +582,7 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 		return true;
 	}
 	const bool averages = !dtype_is_float(m->meta.dtype) && magnitude_of(m->op) == MAG_AVERAGES; /* of integers it has no default */
-	if (averages) {
+	if (averages && !(w->alone && choose_chance(w->c, 30))) {
 		static const enum dtype some[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
 		m->arg[k] = arg_dtype(some[choose_below(w->c, ARRAY_LEN(some))]);
 		return true;
