@@ -19,14 +19,16 @@ bool gen_call_makes(int op) { return op_info[op].family != F_INPUT && op != OP_g
 
 static enum dtype any_dtype(struct world *w) { return (enum dtype)choose_below(w->c, NDTYPES); }
 
-static struct arg any_number(struct world *w)
+/* finite: infinite factors of a product, whether they come before or after the sum, are more than the reference decides. */
+static struct arg any_number(struct world *w, bool finite)
 {
-	static const double reals[] = {0.1, 3.7, 1e-3, -1.25, 0.0, -2, 1e-5, 1e30, INFINITY, -INFINITY, NAN, -0.0};
+	static const double reals[] = {0.1, 3.7, 1e-3, -1.25, 0.0, -2, 1e-5, -0.0, 1e30, INFINITY, -INFINITY, NAN};
+	enum { NFINITE = 9 };
 	static const int64_t ints[] = {0, 7, -2, 3, 300, -300, 255, -255, 70000, INT64_C(1) << 40};
 	switch (choose_below(w->c, 5)) {
 	case 0: return arg_scalar_i(ints[choose_below(w->c, ARRAY_LEN(ints))]);
 	case 1: return (struct arg){.tag = ARG_SCALAR, .scalar = {SC_BOOL, choose_chance(w->c, 50), 0}};
-	default: return arg_scalar_f(reals[choose_below(w->c, ARRAY_LEN(reals))]);
+	default: return arg_scalar_f(reals[choose_below(w->c, finite ? NFINITE : ARRAY_LEN(reals))]);
 	}
 }
 
@@ -46,7 +48,7 @@ static void draw_odd_numbers(struct world *w, struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam && magnitude_of(n->op) != MAG_POWER; k++)
 		if (is_free_number(&op_info[n->op].param[k], &n->arg[k]) && choose_chance(w->c, ODD_NUMBER_CHANCE))
-			n->arg[k] = any_number(w);
+			n->arg[k] = any_number(w, magnitude_of(n->op) == MAG_DOTS);
 }
 
 static bool wrong_list(struct world *w, struct arg *a, bool dims)

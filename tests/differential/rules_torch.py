@@ -241,7 +241,7 @@ def test_op(opcall, op, made, opt):
 
 def planted(table, opt):
     """Every kind of wrong answer must fail on every operator it can touch."""
-    opt.calls, missed = 60, 0
+    opt.calls, missed = 120, 0
     rows = ("add.Tensor", "mean.dim", "max.dim", "mm", "flip", "scatter_add")
     made = calls.by_row(calls.generated(opt.scatterproof, opt.fill, opt.calls, rows, None, opt.seed))
     for kind in ("value", "stride", "dtype", "gradient", "refuse"):
