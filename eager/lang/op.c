@@ -7,7 +7,7 @@ const struct role_info role_info[NROLES] = {
 };
 
 const char *const family_name[NFAMILIES] = {
-	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
+	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi", "composed"};
 
 int op_find(const char *name)
 {

@@ -57,7 +57,7 @@ struct role_info {
 };
 extern const struct role_info role_info[NROLES];
 
-enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, NFAMILIES };
+enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, F_COMPOSED, NFAMILIES };
 extern const char *const family_name[NFAMILIES];
 
 enum trait {

@@ -6,10 +6,12 @@
 
 const struct table_row opgen_rows[] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
-	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}},
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}, NULL, NULL},
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
 	{#id, name, schema, "F_POINTWISE", #dts, "(" #traits ") | T_POINTWISE", saves, #lic, {"pointwise_" #promo, #id, #id, #id},             \
-		{#d0, #d1, #d2}},
+		{#d0, #d1, #d2}, NULL, NULL},
+#define BODY(id, name, schema, fam, dts, traits, saves, lic, m, rows, cotangents, r)                                                       \
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, "body", #id, #r}, {0}, #rows, #cotangents},
 #include "eager/lang/ops.def"
 };
 const int opgen_nrows = ARRAY_LEN(opgen_rows);
@@ -96,9 +98,13 @@ static const char *suffixes(char *type, bool *optional, char *role, char *like, 
 	fail("unknown type");
 }
 
-static void default_value(const char *kind)
+static void default_value(const char *kind, char text[32])
 {
 	char w[64];
+	const size_t n = strcspn(cursor, ",)");
+	if (n >= 32)
+		fail("default too long");
+	snprintf(text, 32, "%.*s", (int)n, cursor);
 	sb_printf(&table, ", .has_default = true");
 	if (eat("None")) {
 		sb_printf(&table, ", .dflt_none = true");
@@ -138,7 +144,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	word(name, 32, "_");
 	args->kind[args->n] = kind;
 	args->optional[args->n] = optional;
-	args->is_tensor[args->n++] = str_starts(kind, "K_TENSOR");
+	args->is_tensor[args->n] = str_starts(kind, "K_TENSOR");
 	sb_printf(&table, "\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
 	if (like[0])
 		sb_printf(&table, ", .like = \"%s\"", like);
@@ -149,7 +155,8 @@ static void parameter(struct row_args *args, bool kwonly)
 	if (kwonly)
 		sb_printf(&table, ", .kwonly = true");
 	if (eat("="))
-		default_value(kind);
+		default_value(kind, args->dflt[args->n]);
+	args->n++;
 	sb_printf(&table, "},\n");
 }
 
@@ -259,7 +266,8 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, results());
+	args->nresult = results();
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, args->nresult);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");
@@ -336,6 +344,7 @@ int main(int argc, char **argv)
 	make(argv[1], "op_functions.def", opgen_functions, args);
 	make(argv[1], "op_groups.def", opgen_groups, args);
 	make(argv[1], "op_vjp.c", opgen_vjp, args);
+	make(argv[1], "op_body.c", opgen_body, args);
 	make(argv[1], "op_emit.h", opgen_emit_header, args);
 	make(argv[1], "op_emit.c", opgen_emit, args);
 	sb_free(&table);

@@ -305,16 +305,7 @@ static bool is_ones(const struct prog *p, int node)
 
 static enum dtype plainer_dtype(enum dtype dt)
 {
-	switch (dt) {
-	case DT_F64:
-	case DT_F16:
-	case DT_BF16: return DT_F32;
-	case DT_I8:
-	case DT_I16:
-	case DT_I32:
-	case DT_U8: return DT_I64;
-	default: return dt;
-	}
+	return dtype_is_float(dt) ? DT_F32 : dtype_is_int(dt) ? DT_I64 : dt;
 }
 
 static void list_dtypes(struct list *l, const struct prog *p)

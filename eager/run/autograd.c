@@ -362,7 +362,7 @@ static void save_operands(struct graph *g, int node, const struct grad_operand *
 static bool can_record(const struct node *n, struct err *err)
 {
 	return !op_is_told_dtype(n->op) || dtype_is_float(n->out[0].meta.dtype)
-		|| err_set(err, "RuntimeError: Autograd not support dtype: %s", promote_torch_name(n->out[0].meta.dtype));
+		|| err_set(err, "RuntimeError: Autograd not support dtype: %s", dtype_info[n->out[0].meta.dtype].c10);
 }
 
 enum step graph_before(struct graph *g, int node, struct err *err)

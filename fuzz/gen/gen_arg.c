@@ -518,7 +518,7 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 	} else if (t == DT_B8) {
 		m->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = {q->has_default ? SC_INT : SC_BOOL, choose_chance(w->c, 50), 0}};
 	} else {
-		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 || power ? 4 : ARRAY_LEN(ints)))]);
+		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(dtype_is_unsigned(t) || power ? 4 : ARRAY_LEN(ints)))]);
 	}
 	return true;
 }
@@ -536,7 +536,7 @@ static struct arg number_for(struct world *w, const struct making *m)
 	if (dtype_is_float(t) || (other_kind && !writes)) {
 		return real_arg(w, draw_real(w, reals, ARRAY_LEN(reals)), 50);
 	}
-	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(t == DT_U8 ? 4 : ARRAY_LEN(ints)))]);
+	return arg_scalar_i(ints[choose_below(w->c, (uint64_t)(dtype_is_unsigned(t) ? 4 : ARRAY_LEN(ints)))]);
 }
 
 bool draw_number(struct world *w, struct making *m, int k)
@@ -561,6 +561,8 @@ void draw_number_first(struct world *w, struct making *m)
 static bool draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
+	if (q->role == R_KEEP && !q->has_default)
+		m->arg[k] = arg_bool(false);
 	if (q->role == R_KEEP || keep_default(w, q))
 		return true;
 	bool v = choose_chance(w->c, 50);
@@ -583,8 +585,8 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	}
 	const bool averages = !dtype_is_float(m->meta.dtype) && magnitude_of(m->op) == MAG_AVERAGES; /* of integers it has no default */
 	if (averages && !(w->alone && choose_chance(w->c, 30))) {
-		static const enum dtype some[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
-		m->arg[k] = arg_dtype(some[choose_below(w->c, ARRAY_LEN(some))]);
+		enum dtype mean;
+		m->arg[k] = arg_dtype(draw_dtype(w, DTS_FLOAT, &mean) ? mean : DT_F32);
 		return true;
 	}
 	if (conversion ? choose_chance(w->c, 5) : chance(w, PF_plain))
@@ -597,6 +599,13 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))
 		m->arg[k] = arg_dtype(t);
+	return true;
+}
+
+static bool value_OWN(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_dtype(m->meta.dtype);
 	return true;
 }
 

@@ -115,7 +115,7 @@ static bool wrong_argument(struct world *w, struct node *n, int k)
 	static const char *const words[] = {"median", "sum", "prod", "mean", "amax", "amin"};
 	const struct param *q = &op_info[n->op].param[k];
 	struct arg *a = &n->arg[k];
-	if (param_is_stated(q) || q->role == R_KEEP || q->role == R_PADDING || q->role == R_NROWS)
+	if (param_is_stated(q) || (q->role == R_KEEP && q->has_default) || q->role == R_PADDING || q->role == R_NROWS)
 		return false;
 	switch (q->kind) {
 	case K_DIM:

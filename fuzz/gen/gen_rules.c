@@ -173,12 +173,12 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 	if (t == DT_B8)
 		return 1;
 	if (dtype_is_float(t)) {
-		int most = t == DT_F16 ? 15 : t == DT_F64 ? 1023 : 127;
+		int most = dtype_info[t].emax;
 		return bits > most ? UNBOUNDED : bits;
 	}
 	if (not_values)
 		return MIN(bits, 63);
-	if (s->from_float && (t == DT_U8 || bits > width - 2))
+	if (s->from_float && (dtype_is_unsigned(t) || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
 	if (width == 64 && bits > width - 2 && !w->alone)
 		return -1;

@@ -61,7 +61,7 @@ static enum dtype resolve_dtype(int column, enum dtype dt)
 	if (column == SELF)
 		return dt;
 	if (column == INNER)
-		return dt == DT_F64 ? DT_F64 : DT_F32;
+		return dtype_compute(dt);
 	return (enum dtype)column;
 }
 

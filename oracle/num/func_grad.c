@@ -1,5 +1,6 @@
 /* func_grad.c: derivatives of the scalar functions, in the forms that implementations use (radius), the real derivative at the
  * centre (truth). Subgradient conventions are stated in sf.def. */
+#include "oracle/num/formula.h"
 #include "oracle/num/func_impl.h"
 
 static int not3(int t) { return t == -1 ? -1 : !t; }
@@ -331,7 +332,21 @@ ADJ(NONE) { NOTHING; }
 #define g_GT                g_NONE
 #define g_GE                g_NONE
 #define g_AND               g_NONE
-#define SF(id, arity, what) LOOP_##arity(id)
+#define STEPS(id)                                                                                                                          \
+	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
+		int64_t n, const struct how *h)                                                                                                    \
+	{                                                                                                                                      \
+		formula_adjoints(SF_##id, gx, g, y, v, op, n, h);                                                                                  \
+	}
+#define STEPS_1(id) STEPS(id)
+#define STEPS_2(id) STEPS(id)
+#define STEPS_3(id) STEPS(id)
+#define STEPS_R1(id)
+#define STEPS_R2(id)
+#define STEPS_R3(id)
+#define LIBM(id, function, arb, shape, what, derivative) STEPS(id)
+#define FORMULA(id, arity, what, value, ...)        STEPS_##arity(id)
+#define SF(id, arity, what)                         LOOP_##arity(id)
 #include "oracle/num/sf.def"
 
 #define ROW_0(id) NULL
@@ -341,6 +356,9 @@ ADJ(NONE) { NOTHING; }
 #define ROW_N(id) NULL
 #define ROW_R(id) NULL
 #define ROW_M(id) NULL
+#define ROW_R1(id) NULL
+#define ROW_R2(id) NULL
+#define ROW_R3(id) NULL
 sf_adj_fn *const sf_adj[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/num/sf.def"

@@ -328,7 +328,7 @@ bool ref_repeat(struct ref_ctx *c)
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
 	const sid *ids = ref_ids(c, c->in[A_repeat_self]);
-	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
+	for (int d = 0; d < m->rank && dtype_is_narrow(m->dtype); d++)
 		if (m->stride[d] == 0 && m->size[d] > 1) { /* broadcast: its own sum comes after this one's rounding */
 			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
 			break;

@@ -92,7 +92,7 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 {
 	if (!pair_meta(c, p, common))
 		return false;
-	wide &= shape_is_half(p->dt);
+	wide &= dtype_is_narrow(p->dt);
 	if (is_number(c, A_elementwise_self)) {
 		number_first(c, p, wide);
 	} else {
@@ -170,7 +170,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 	const struct scalar *alpha = scalar_of(c, A_add_scaled_alpha);
 	struct pair p;
 	enum dtype dt = tensor_dtype(c);
-	bool wide = (is_number(c, A_elementwise_self) || is_number(c, A_binary_other)) && shape_is_half(dt)
+	bool wide = (is_number(c, A_elementwise_self) || is_number(c, A_binary_other)) && dtype_is_narrow(dt)
 		&& c->t->lic->rule[LC_ARITH][dt].flags & LF_NUMBER;
 	struct scalar s = f == SF_SUB ? opposite(alpha) : *alpha;
 	if (!pair_of(c, &p, COMMON_KEEP, wide) || !alpha_fits(c, &s, p.dt))
@@ -184,7 +184,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
 		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, prod, p.n));
 	}
-	if (shape_is_half(p.dt))
+	if (dtype_is_narrow(p.dt))
 		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, shape_scaled_half(c, p.b, p.n, &s, p.dt), p.n));
 	sid factor = shape_number(c, &s, p.dt), one = tape_const_f(c->t, p.dt, 1), *entry = tape_ids(c->t, 4 * p.n);
 	for (int64_t k = 0; k < p.n; k++) {

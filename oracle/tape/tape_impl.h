@@ -13,8 +13,8 @@ struct tape_block {
 	int64_t n;             /* scalars first … first + n - 1 */
 	const sid *a, *b, *c;  /* operands; lists: a = entries; matmul: a, b */
 	const uint32_t *start; /* lists of different lengths, else NULL */
-	int64_t len;           /* rows, scans: entries per row; matmul: k */
-	int64_t dim[3];        /* matmul: batch, m, n */
+	int64_t len;           /* rows, scans, formulas: entries per row; matmul: k */
+	int64_t dim[3];        /* matmul: batch, m, n; formulas: rows */
 	double param;          /* matmul: alpha */
 	double beta;           /* matmul: factor of the addends c, if there are any */
 };
