@@ -19,6 +19,7 @@ enum opt {
 	O_TIME,
 	O_PROGRAM,
 	O_PROGRAMS,
+	O_CALLS,
 	O_SEED,
 	O_JOBS,
 	O_SHARD,
@@ -83,6 +84,9 @@ static const struct option_row opts[NOPTS] = {
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
 		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
+	[O_CALLS] = {"--calls", "N", "gen",
+		"N calls of each operator (--ops: of these): programs of inputs and one row, some of them wrong on purpose, to ask PyTorch; --dtypes: "
+		"N with self of each of these, also of those that the row does not take"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench selftest", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz gen", "run part I of N of the campaign of this seed (0-based)"},
@@ -193,7 +197,7 @@ static const struct verb_info verbs[] = {
 		MAX_FILES},
 	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
-	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
+	{"gen", "[--seed N --programs N | --program N --policy NAME | --calls N --ops A,B]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
 	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--defect NAME] [--validate]",
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
@@ -256,6 +260,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_TIME: return duration_parse(&o->time_s, v, err);
 	case O_PROGRAM: o->one_program = true; return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
+	case O_CALLS: return int_parse(&o->calls, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))
 			return false;

@@ -46,6 +46,7 @@ struct options {
 	bool bisect, matrix; /* of repro */
 	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */
+	int64_t calls;       /* --calls of gen; 0: programs */
 	uint64_t seed;
 	bool seed_given;
 	int jobs, shard_index, shard_count;
