@@ -75,6 +75,8 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 		[K_DTYPE] = ARG_DTYPE,
 		[K_FORMAT] = ARG_FORMAT,
 		[K_STR] = ARG_STR,
+		[K_FLOAT] = ARG_SCALAR,
+		[K_BOOLS] = ARG_BOOLS,
 		[K_DATA] = ARG_DATA,
 	};
 	const struct node *n = &p->node[node];

@@ -5,7 +5,8 @@
  *
  * Schema grammar: ATen's, with refined kinds in place of int/SymInt/int[]:
  *   (Tensor self, Tensor<ROLE> src, Dim dim=0, Index? start=None, *, ScalarType? dtype=None) -> Tensor
- *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results. */
+ *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results.
+ *   bool[3]: a list of three; str<none|tanh>: one of these words; Tensor?: None, or a tensor. */
 #ifndef SCATTERPROOF_OP_H
 #define SCATTERPROOF_OP_H
 
@@ -26,7 +27,9 @@ enum kind {
 	K_BOOL,    /* bool */
 	K_DTYPE,   /* ScalarType */
 	K_FORMAT,  /* MemoryFormat */
-	K_STR,     /* str from a closed set (reduce=) */
+	K_STR,     /* str: one of the words in `<…>`, str<none|tanh> */
+	K_FLOAT,   /* float */
+	K_BOOLS,   /* bool[N] */
 	K_DATA,    /* numbers: an input's data */
 	NKINDS
 };
@@ -107,13 +110,15 @@ struct param {
 	const char *name;
 	enum kind kind;
 	enum role role;
-	const char *like; /* R_LIKE: name of the operator */
+	const char *like;  /* R_LIKE: name of the operator */
+	const char *words; /* K_STR: "none|tanh" */
+	int length;        /* K_BOOLS */
 	bool optional;    /* Tensor?, Index?: None allowed */
 	bool holes;       /* Tensor?[] */
 	bool kwonly;      /* after `*` */
 	bool has_default;
 	bool dflt_none;            /* default is None */
-	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR; K_BOOL in .i */
+	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR, K_FLOAT; K_BOOL in .i */
 	const char *dflt_str;      /* K_STR, K_DTYPE and K_FORMAT; K_INTS/K_DIMS: only [] is possible */
 	bool is_alias, is_written; /* (a), (a!) */
 };
@@ -153,6 +158,9 @@ int op_functional(int op);
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name); /* see guess_text */
+/* Word i of a K_STR parameter, into buf; false: it has no more. */
+enum { MAX_WORD = 32 };
+bool param_word(char buf[MAX_WORD], const struct param *q, int i);
 int op_param(int op, const char *name);                  /* the same by a name that a text gives */
 int op_self(int op);                                     /* index of self: the first argument with a role_is_self; -1 if the row has none */
 bool role_is_self(const struct param *q);                /* sizes and dtypes of the other arguments follow from it */

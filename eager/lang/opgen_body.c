@@ -10,7 +10,7 @@
  *
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
  * the body's rows, one after the other) or such a list, over the arguments, the result y (y0, y1, ...: several) and its cotangent g (g0, g1,
- * ...), in which d_NAME = e states the cotangent of argument NAME. A pointwise row has one expression per operand, in which a, b, c are the
+ * ...), in which d_NAME = e states the cotangent of argument NAME, and `stop e;` ends it if e: no further cotangent passes. A pointwise row has one expression per operand, in which a, b, c are the
  * operands, s, t the scalars. */
 #include "eager/lang/opgen_expr.h"
 
@@ -37,6 +37,8 @@ static const struct reading readings[] = {
 		"const struct scalar *a_%1$s = node_given(x->n, %2$d) ? &x->n->arg[%2$d].scalar : NULL;", V_SCALAR, V_MAYBE_SCALAR},
 	{"K_BOOL", "const bool a_%1$s = x->n->arg[%2$d].b;", NULL, V_BOOL, V_BOOL},
 	{"K_DTYPE", "const int a_%1$s = node_given(x->n, %2$d) ? (int)x->n->arg[%2$d].dtype : -1;", NULL, V_DTYPE, V_DTYPE},
+	{"K_FLOAT", "const double a_%1$s = x->n->arg[%2$d].scalar.f;", NULL, V_REAL, V_REAL},
+	{"K_BOOLS", "const bool *a_%1$s = x->n->arg[%2$d].bools;", NULL, V_BOOLS, V_BOOLS},
 	{"K_STR", "const char *a_%1$s = x->n->arg[%2$d].str;", NULL, V_STR, V_STR},
 };
 
@@ -270,12 +272,24 @@ static void bind_results_of(struct expr_parser *p, const struct row_args *args)
 	}
 }
 
+static void stop(struct expr_parser *p)
+{
+	const struct expr_value c = expr_parse(p);
+	if (c.kind != V_BOOL)
+		expr_fail(p, "a host condition is needed, before");
+	sb_printf(p->out, "\t\tif (%s)\n\t\t\treturn;\n", c.text);
+}
+
 static void cotangent_statements(struct expr_parser *p, const struct row_args *args)
 {
 	expr_expect(p, "(");
 	do {
 		const char *was = p->at;
 		char word[32];
+		if (keyword(p, "stop")) {
+			stop(p);
+			continue;
+		}
 		expr_word(p, word);
 		const int k = argument_of(word, args);
 		if (k < 0) {

@@ -16,7 +16,8 @@
  *     acc(x)       x in the dtype that kernels accumulate in: f32 for halves, else its own
  *     as(x, y)     x in y's dtype;  to(x, t): in dtype t;  dtype(x): x's dtype
  *     given(v)     is argument or cotangent v there?
- *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list;  last(n): [-n, ..., -1]
+ *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list;  last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]
+ *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
  *     real(s)      the number that scalar s is
  *     strided(x)   in `return`: x in the layout that its rows gave it, instead of a contiguous one
  *     scale(x, s)  x * s, where s is not 1;  inverse(x): 1 / x, and 0 where x is 0
@@ -27,7 +28,8 @@
 
 #include "eager/lang/opgen.h"
 
-enum value_kind { V_TENSOR, V_MAYBE_TENSOR, V_TENSORS, V_TUPLE, V_SCALAR, V_MAYBE_SCALAR, V_INT, V_REAL, V_BOOL, V_DTYPE, V_INTS, V_STR, V_NONE };
+enum value_kind {
+	V_TENSOR, V_MAYBE_TENSOR, V_TENSORS, V_TUPLE, V_SCALAR, V_MAYBE_SCALAR, V_INT, V_REAL, V_BOOL, V_DTYPE, V_INTS, V_BOOLS, V_STR, V_NONE };
 struct expr_value {
 	enum value_kind kind;
 	int n;         /* V_TUPLE: results */

@@ -45,7 +45,7 @@ struct expr {
 	int a, b;
 }; /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_FORMAT, ARG_STR, ARG_DATA };
+enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_FORMAT, ARG_STR, ARG_BOOLS, ARG_DATA };
 struct arg {
 	enum arg_tag tag; /* ARG_NONE: None, or not given and the default is None */
 	int n;            /* entries of a list */
@@ -54,11 +54,12 @@ struct arg {
 		int *nodes;           /* ARG_TENSORS: -1 is a hole */
 		struct iexpr i;       /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
 		struct iexpr *ints;   /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
-		struct scalar scalar; /* ARG_SCALAR */
+		struct scalar scalar; /* ARG_SCALAR (K_SCALAR, K_FLOAT) */
 		bool b;
 		enum dtype dtype;
 		enum memory_format format;
 		const char *str;
+		bool *bools;          /* ARG_BOOLS */
 		struct scalar *data; /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
@@ -139,6 +140,7 @@ struct arg arg_dtype(enum dtype t);
 struct arg arg_format(enum memory_format f);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
+struct arg arg_bools(struct prog *p, const bool *v, int n);
 struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
 bool arg_same(const struct arg *a, const struct arg *b); /* bit for bit; data of inputs never */

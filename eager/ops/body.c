@@ -18,6 +18,10 @@ bool body_append(struct body *x)
 
 void body_layout(struct meta *out, const struct body *x, int k)
 {
+	if (x->out[k] == NO_VALUE) {
+		*out = (struct meta){.dtype = DT_F32, .absent = true, .rank = 1, .stride = {1}};
+		return;
+	}
 	const struct meta *made = build_meta(x->b, x->out[k]);
 	if (x->strided[k])
 		*out = *made;
@@ -85,7 +89,8 @@ bool kern_body(struct kern_ctx *c)
 	if (e->raised)
 		return err_copy(c->err, &e->err);
 	for (int k = 0; k < c->nout; k++)
-		tensor_copy(&c->out[k], e->result[x.out[k]]);
+		if (x.out[k] != NO_VALUE)
+			tensor_copy(&c->out[k], e->result[x.out[k]]);
 	return true;
 }
 
@@ -130,14 +135,31 @@ int64_t body_len(const struct build *b, const struct ints *l)
 	return l->n;
 }
 
-struct ints body_last(const struct build *b, int64_t n)
+static struct ints consecutive(int64_t from, int64_t n)
 {
 	struct ints out = {.n = (int)n};
-	(void)b;
 	CHECK(n >= 0 && n <= MAX_LIST);
 	for (int i = 0; i < n; i++)
-		out.v[i] = i - n;
+		out.v[i] = from + i;
 	return out;
+}
+
+struct ints body_last(const struct build *b, int64_t n)
+{
+	(void)b;
+	return consecutive(-n, n);
+}
+
+struct ints body_first(const struct build *b, int64_t n)
+{
+	(void)b;
+	return consecutive(0, n);
+}
+
+bool body_asked(const struct build *b, const bool *l, int64_t i)
+{
+	(void)b;
+	return l[i];
 }
 
 double body_real(const struct build *b, struct scalar s)

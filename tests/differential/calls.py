@@ -257,6 +257,7 @@ class Gen:
         self.self_size: list[int] = []
         self.dim = None
         self.values: dict[str, object] = {}
+        self.mixed = rng.random() < 0.3     # parameters in f32 beside halves
         self.mutates = bool(op["traits"] & T_MUTATES)
         self.like_src: Spec | None = None
 
@@ -305,6 +306,26 @@ class Gen:
             m, n = self.product
             return make(self.rng, self.odd_dtype(), [m, self.inner])
         return self.own(random_size(self.rng, 2 if not self.spoil() else 1))
+
+    def t_normed(self, p):
+        size = random_size(self.rng) if self.spoil() else self.shape
+        dt = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) and self.mixed else self.odd_dtype()
+        return make(self.rng, dt, size)
+
+    def t_moment(self, p):
+        size = self.self_size[:len(self.self_size) - len(self.shape)] + [1] * len(self.shape)
+        affine = any(a is not None for q, a in zip(self.params, self.call.args) if q["role"] == "normed")
+        dt = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) and self.mixed and affine else self.dtype
+        spec = make(self.rng, dt, random_size(self.rng) if self.spoil() else size, fill="positive", dense=True)
+        spec.stride, spec.offset = [math.prod(spec.size[d + 1:]) for d in range(len(spec.size))], 0
+        return spec
+
+    def s_normalized(self, p):
+        n = self.rng.randint(1, max(len(self.self_size), 1)) if self.rng.random() < 0.4 else 1
+        self.shape = list(self.self_size[len(self.self_size) - n:]) if self.self_size else []
+        if self.spoil():
+            self.shape = self.rng.choice([[], self.shape + [2], [3, *self.shape], random_size(self.rng)])
+        return self.shape
 
     def t_dense(self, p):
         return self.own(random_size(self.rng), dense=True)
@@ -657,6 +678,8 @@ class Gen:
         rank = len(self.self_size)
         if kind == "Tensor" and self.number_stands(k, p):
             return rng.choice([1, 2, 0, -1, 3, 0.5, 0.1, 1e-5, 3.7, -2.25, 1e30, math.inf, math.nan, True, False, 300, 2**40])
+        if kind == "Tensor" and p["optional"] and rng.random() < 0.3:
+            return None
         if kind == "Tensor":
             s = self.own(random_size(rng)) if k and not self.call.tensors else self.tensor(p)
             return None if s is None else self.call.add(k, 0, s)
@@ -681,7 +704,12 @@ class Gen:
         if kind == "format":
             return self.format_value(p, rank)
         if kind == "str":
-            return rng.choice(["sum", "prod", "mean", "amax", "amin"]) if not self.spoil() else "median"
+            return rng.choice(p["words"].split("|")) if not self.spoil() else "median"
+        if kind == "float":
+            return rng.choice([1e-5, 1e-5, 0.5, 0.0, 1e-12, 1.0, 3.0])
+        if kind == "bools":
+            wanted = [True] + [a is not None for q, a in zip(self.params, self.call.args) if q["optional"]]
+            return [(w or self.spoil()) and rng.random() < 0.8 for w in wanted]
         if kind == "Dim":
             return self.dim_value(p, role, rank)
         if kind == "Dims":
@@ -868,6 +896,7 @@ class Gen:
         if op["family"] == "factory" and op["name"] == "full":
             call.args = [random_size(rng), self.scalar(self.params[1]), OMIT if rng.random() < 0.4 else ("dtype", rng.choice(list(DT)))]
             return call
+        order.sort(key=lambda k: self.params[k]["role"] == "moment")
         for k in order:
             call.args[k] = self.value(k, self.params[k])
         if op["name"] == "roll" and self.nshift == 0:
@@ -893,7 +922,7 @@ class Gen:
     def late(self, call):
         """Operands whose sizes another operator decides."""
         for k, p in enumerate(self.params):
-            if p["kind"] != "Tensor" or call.args[k] is not None:
+            if p["kind"] != "Tensor" or call.args[k] is not None or p["optional"]:
                 continue
             size = self.deduce(call, k, p)
             if self.spoil():

@@ -70,7 +70,7 @@ class Run:
             out = []
             for i, t in enumerate(call.tensors):
                 leaf = None
-                if op["params"][t.where[0]]["role"] == "packed":    # PyTorch's gradient of it is wrong
+                if op["params"][t.where[0]]["role"] in ("packed", "moment"):    # PyTorch's gradient of it is wrong, or it has none
                     out.append((t.tensor(), None))
                     continue
                 if t.dtype.is_floating_point and (i == 0 or not only_self):
@@ -99,7 +99,7 @@ class Run:
         self.gouts = []
         for o in self.outs:
             g = None
-            if o.requires_grad:
+            if o is not None and o.requires_grad:
                 g = calls.random_values(rng, o.numel(), o.dtype, "dyadic" if rng.random() < 0.7 else "normal").reshape(o.shape)
             self.gouts.append(g)
             if g is not None:
@@ -133,6 +133,8 @@ def parse(lines):
         w = line.split(" ")
         if w[0] in ("ERR", "LIMIT"):
             ans["err"], ans["limit"] = line[len(w[0]) + 1:], w[0] == "LIMIT"
+        elif w[0] == "NONE":
+            ans["out"].append(None)
         elif w[0] == "OUT":
             ans["out"].append((w[1], json.loads(w[2]), json.loads(w[3]), int(w[4]), int(w[5]), w[6]))
         elif w[0] == "SELF":
@@ -183,6 +185,10 @@ def compare(op, call, run, ans, stats):
     stats["ran"] += 1
     exact_strides = any(p["kind"] == "format" for p in op["params"])
     for k, (o, a) in enumerate(zip(run.outs, ans["out"])):
+        if o is None or a is None:
+            if o is not a:
+                return f"result {k} is {'None' if a is None else 'a tensor'}, PyTorch {'None' if o is None else 'a tensor'}"
+            continue
         dt, size, stride, offset, alias, data = a
         if DT[dt] != o.dtype or size != list(o.shape):
             return f"result {k} is {dt}{size}, PyTorch {o.dtype}{list(o.shape)}"
