@@ -50,6 +50,7 @@ enum role_flag {
 	RF_MASK = 1 << 5,         /* b8, selects elements */
 	RF_FOLLOWS = 1 << 6,      /* sizes follow from another operand, which has to be there */
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
+	RF_CONSTANT = 1 << 8,     /* may not require grad: PyTorch refuses the call */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */

@@ -5,7 +5,7 @@
  *
  *     refuse e "text";       if e, a host condition, the call raises with the text
  *     NAME = e;              a value with a name
- *     NAME, NAME = e;        the results of a row that has several
+ *     NAME, NAME = e;        the results of a row that has several; _: this one is not needed
  *     return e, e            the row's results; None: this one is not there
  *
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
@@ -99,6 +99,8 @@ static void bind_results(struct expr_parser *p, char name[MAX_ARGS][32], int n, 
 		expr_fail(p, "another number of results, before");
 	for (int i = 0; i < n; i++) {
 		char text[32];
+		if (str_eq(name[i], "_"))
+			continue;
 		snprintf(text, sizeof text, "x%d", p->ntemp++);
 		sb_printf(p->out, "\t\tconst int %s = build_result(b, %s, %d);\n", text, v->text, i);
 		expr_bind(p, name[i], V_TENSOR, text);

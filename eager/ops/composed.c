@@ -107,7 +107,76 @@ bool meta_layer_norm_backward(struct meta_ctx *c)
 		return err_limit(c->err, "mean or rstd in another layout than the forward part gives");
 	if (grad->dtype != input->dtype || mean->dtype != moments || rstd->dtype != moments)
 		return err_limit(c->err, "operands of other element types than the forward part has");
+	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype) /* PyTorch asks weight alone whether types are mixed */
+		return same_dtype(c, input, mean);
 	return meta_body(c);
+}
+
+/* ---- nll_loss ---- */
+
+static bool labelled(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	if (self->rank < 1 || self->rank > 2)
+		return err_set(c->err, "input tensor should be 1D or 2D");
+	if (target->rank > 1)
+		return err_set(c->err, "0D or 1D target tensor expected, multi-target not supported");
+	const bool matched = target->rank == 1 && target->size[0] == self->size[0];
+	if (self->rank == 1 && target->rank == 1 && target->size[0] != 1 && c->n->op == OP_nll_loss_forward)
+		return err_set(c->err, "For 1D input, 1D target must have size 1, but got target size: %lld", (long long)target->size[0]);
+	if (!matched && (self->rank == 2 || (target->rank == 1 && c->n->op == OP_nll_loss_backward)))
+		return err_set(c->err, "size mismatch (got input: %s, target: %s)", sizes_text(a, self->size, self->rank),
+			sizes_text(b, target->size, target->rank));
+	if (self->size[self->rank - 1] == 0)
+		return err_limit(c->err, "no classes");
+	return true;
+}
+
+static bool class_weights(const struct meta_ctx *c, const struct meta *self)
+{
+	const struct meta *w = c->in[op_arg(c->n->op, N_weight)];
+	const int64_t classes = self->size[self->rank - 1];
+	char is[SIZES_TEXT];
+	if (w && (w->rank != 1 || w->size[0] != classes))
+		return err_set(c->err, "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s",
+			(long long)classes, sizes_text(is, w->size, w->rank));
+	return !w || same_dtype(c, self, w);
+}
+
+static bool nll_operands(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	const int64_t reduction = node_int(c->n, op_arg(c->n->op, N_reduction));
+	if (!labelled(c, self, target) || !class_weights(c, self))
+		return false;
+	if (!dtype_is_float(self->dtype))
+		return dtype_refuse(c->n->op, self->dtype, c->err);
+	if (reduction < 0 || reduction > 2)
+		return err_limit(c->err, "reduction %lld", (long long)reduction);
+	if (target->dtype == DT_I64 || target->dtype == DT_U8)
+		return true;
+	return meta_numel(target) ? err_set(c->err, "expected scalar type Long but found %s", promote_torch_name(target->dtype))
+							  : err_limit(c->err, "labels of another element type without samples");
+}
+
+bool meta_nll_loss(struct meta_ctx *c)
+{
+	return nll_operands(c, c->in[A_nll_loss_self], c->in[A_nll_loss_target]) && meta_body(c);
+}
+
+bool meta_nll_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_nll_loss_backward_self], *grad = c->in[A_nll_loss_backward_grad_output];
+	const struct meta *total = c->in[A_nll_loss_backward_total_weight];
+	const bool each = self->rank == 2 && node_int(c->n, A_nll_loss_backward_reduction) == 0;
+	char is[SIZES_TEXT];
+	if (!nll_operands(c, self, c->in[A_nll_loss_backward_target]))
+		return false;
+	if (each ? grad->rank != 1 || grad->size[0] != self->size[0] : grad->rank > 1 || meta_numel(grad) != 1)
+		return err_set(c->err, "Expected a %s grad_output tensor, but got: %s", each ? "1-dimensional" : "single element",
+			sizes_text(is, grad->size, grad->rank));
+	if (meta_numel(total) != 1 || total->rank)
+		return err_limit(c->err, "total_weight with dimensions");
+	return same_dtype(c, self, grad) && same_dtype(c, self, total) && meta_body(c);
 }
 
 /* ---- softmax ---- */

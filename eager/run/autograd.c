@@ -374,6 +374,21 @@ static bool can_record(const struct node *n, struct err *err)
 	}
 }
 
+/* Operands that PyTorch differentiates nothing by. */
+static bool may_require_grad(const struct graph *g, int node, const struct grad_operand *op, int nop, struct err *err)
+{
+	const struct op_info *info = &op_info[g->p->node[node].op];
+	for (int i = 0; i < nop; i++) {
+		const struct param *q = &info->param[op[i].arg];
+		if (role_has(q->role, RF_CONSTANT) && var_grad(g, g->var_of[op[i].node][0]))
+			return err_set(err,
+				"RuntimeError: The function '%s' is not differentiable with respect to argument '%s'. This input cannot have requires_grad "
+				"True.",
+				info->name, q->name);
+	}
+	return true;
+}
+
 enum step graph_before(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
@@ -387,7 +402,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
-	if (!can_record(n, err) || (writes && !leaf_check(g, node, err)))
+	if (!may_require_grad(g, node, op, nop, err) || !can_record(n, err) || (writes && !leaf_check(g, node, err)))
 		return STEP_RAISED;
 	if (writes && g->root[var_at(g, n->arg[A_INPLACE_self].node)->root].unsaid) {
 		err_set(err, "a write into memory that _unsafe_view shares without saying so");

@@ -622,6 +622,19 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_REDUCTION(struct world *w, struct making *m, int k)
+{
+	m->arg[k] = arg_int((int64_t)choose_below(w->c, 3));
+	return true;
+}
+
+static bool value_IGNORED(struct world *w, struct making *m, int k)
+{
+	const int64_t classes = m->meta.size[m->meta.rank - 1];
+	m->arg[k] = arg_int(choose_chance(w->c, 40) ? choose_int(w->c, 0, MAX(classes - 1, 0)) : -100);
+	return true;
+}
+
 static bool value_NORMALIZED(struct world *w, struct making *m, int k)
 {
 	const int n = 1 + (choose_chance(w->c, 30) ? (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0);

@@ -592,6 +592,34 @@ static int operand_MOMENT(struct world *w, struct making *m, const struct param 
 	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
 }
 
+static int operand_LABELS(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	const int64_t classes = m->meta.size[m->meta.rank - 1];
+	const struct shape s = {.rank = m->meta.rank - 1, .size = {m->meta.size[0]}};
+	return classes ? index_operand(w, m, &s, classes, -1, false) : -1;
+}
+
+static int operand_CLASS_WEIGHTS(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = {.rank = 1, .size = {m->meta.size[m->meta.rank - 1]}};
+	(void)q; /* nobody differentiates by it */
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
+}
+
+static int operand_TOTAL(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return add_input(w, &(struct shape){0}, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
+}
+
+static int operand_LOSS(struct world *w, struct making *m, const struct param *q)
+{
+	const bool each = m->arg[op_arg(m->op, N_reduction)].i.value == 0 && m->meta.rank == 2;
+	const struct shape s = {.rank = each, .size = {m->meta.size[0]}};
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
 static int operand_INDEX1(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;

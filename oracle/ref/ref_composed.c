@@ -9,3 +9,5 @@ bool ref_log_softmax(struct ref_ctx *c) { return waiting(c); }
 bool ref_log_softmax_backward_data(struct ref_ctx *c) { return waiting(c); }
 bool ref_native_layer_norm(struct ref_ctx *c) { return waiting(c); }
 bool ref_native_layer_norm_backward(struct ref_ctx *c) { return waiting(c); }
+bool ref_nll_loss_forward(struct ref_ctx *c) { return waiting(c); }
+bool ref_nll_loss_backward(struct ref_ctx *c) { return waiting(c); }

@@ -307,6 +307,39 @@ class Gen:
             return make(self.rng, self.odd_dtype(), [m, self.inner])
         return self.own(random_size(self.rng, 2 if not self.spoil() else 1))
 
+    def t_loss(self, p):        # comes before what its sizes follow from
+        size = random_size(self.rng, self.rng.choice([1, 2]))
+        self.own(size[:-1] + [max(size[-1], 1)])
+        self.reduction = self.rng.choice([0, 1, 2])
+        each = self.reduction == 0 and len(self.self_size) == 2
+        size = [self.self_size[0]] if each else []
+        return make(self.rng, self.dtype, random_size(self.rng) if self.spoil() else size)
+
+    def t_classes(self, p):
+        size = self.self_size or random_size(self.rng, self.rng.choice([1, 2, 2]))
+        if self.spoil():
+            size = random_size(self.rng, low=1)
+        return self.own(size)
+
+    def t_labels(self, p):
+        size, classes = list(self.self_size[:-1]), self.self_size[-1] if self.self_size else 1
+        if len(self.self_size) == 1 and self.rng.random() < 0.3:
+            size = [1]
+        if self.spoil():
+            size = random_size(self.rng)
+        v = self.indices(math.prod(size), max(classes, 1))
+        if self.spoil() and v.numel() and self.op["name"] == "nll_loss_forward":    # nll_loss_backward writes outside of its result
+            v[0] = classes + 2
+        dt = torch.int64 if not self.spoil() else self.rng.choice([torch.int32, torch.uint8])
+        return make(self.rng, dt, size, fill="ties", writable=True, values=v)
+
+    def t_class_weights(self, p):
+        size = self.self_size[-1:] if not self.spoil() else random_size(self.rng)
+        return make(self.rng, self.odd_dtype(), size, fill=self.rng.choice(["positive", "dyadic"]))
+
+    def t_total(self, p):
+        return make(self.rng, self.odd_dtype(), [], fill="positive")
+
     def t_normed(self, p):
         size = random_size(self.rng) if self.spoil() else self.shape
         dt = torch.float32 if self.dtype in (torch.float16, torch.bfloat16) and self.mixed else self.odd_dtype()
@@ -778,6 +811,10 @@ class Gen:
             return OMIT
         if role == "nrows":
             return self.nrows
+        if role == "reduction":
+            return getattr(self, "reduction", rng.choice([0, 1, 2]))
+        if role == "ignored":
+            return rng.choice([-100, rng.randint(0, max(self.self_size[-1:] + [1]))])
         if role == "padding":
             rows = self.nrows if hasattr(self, "nrows") else (self.self_size or [0])[0]
             return rng.choice([-1, rng.randrange(rows)]) if rows else -1

@@ -66,9 +66,17 @@ class Example:
             return self.operand(None, INDEX)
         if role == "normed":
             return self.operand(self.plain["normalized_shape"])
+        if role == "labels":
+            return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
+        if role == "class_weights":
+            return self.operand(None, '[3], seed={s}, fill="positive"')
+        if role == "total":
+            return self.operand(None, '[], seed={s}, fill="positive"')
+        if role == "loss":
+            return self.operand([])
         if role == "moment":
             n = len(self.plain["normalized_shape"])
-            return self.operand(self.size[:-n] + [1] * n)
+            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
         if role == "packed":    # two letters: no gradient

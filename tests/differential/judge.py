@@ -158,7 +158,7 @@ def gradient(op, call, i, run, want, got, stats):
         ref = None
     s = want.double().abs().nan_to_num(0, 0, 0).max() if want.numel() else None
     summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
-    if (op["licence"] in ("VAR", "MATMUL") or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
+    if (op["licence"] in ("VAR", "MATMUL") or op["family"] == "composed" or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
         x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():
