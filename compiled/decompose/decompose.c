@@ -34,10 +34,11 @@ bool decompose_leaves(const struct prog *p, int node)
 	return n->nout == 0;
 }
 
-static bool is_to_go(const struct prog *p, int node, enum decompose_rows which)
+static bool is_to_go(const struct prog *p, int node, enum dialect d)
 {
-	const int op = p->node[node].op;
-	return (which == DECOMPOSE_ALL ? !decompose_is_core(op) : op_body[op] != NULL) && !decompose_leaves(p, node);
+	const struct node *n = &p->node[node];
+	const bool has_loops = d == DIALECT_LOOPS && (op_has(n->op, T_POINTWISE) || node_shares_memory(p, n));
+	return !decompose_is_core(n->op) && !has_loops && !decompose_leaves(p, node);
 }
 
 /* ---- layouts ---- */
@@ -107,9 +108,9 @@ static int laid_out(struct build *b, int x, const struct meta *m, bool fresh)
 enum { MOST_APPENDED = 4 * MAX_OUTS }; /* rows, by one rule and the layouts of its results */
 
 struct rewriting {
-	enum decompose_rows which;
 	const struct prog *from;
 	struct prog *to;
+	enum dialect dialect;
 	struct build b;
 	int *value;              /* by row of `from`: its row in `to`, NO_VALUE: it has several results, */
 	int (*result)[MAX_OUTS]; /* which are these */
@@ -227,19 +228,19 @@ static void move_row(struct rewriting *w, int i)
 	const int tuple = n->op == OP_getitem ? n->arg[A_getitem_self].node : NO_VALUE;
 	if (tuple != NO_VALUE && w->value[tuple] == NO_VALUE)
 		w->value[i] = w->result[tuple][node_int(n, A_getitem_index)];
-	else if (is_to_go(w->from, i, w->which))
+	else if (is_to_go(w->from, i, w->dialect))
 		replace_row(w, i);
 	else
 		keep_row(w, i);
 }
 
-static void begin(struct rewriting *w, struct prog *to, const struct prog *from, enum decompose_rows which)
+static void begin(struct rewriting *w, struct prog *to, const struct prog *from, enum dialect d)
 {
 	struct arena *a = from->arena;
 	*to = *from;
 	to->node = NULL;
 	to->nnode = to->cap_node = 0;
-	*w = (struct rewriting){.which = which, .from = from, .to = to, .b = {.p = to}};
+	*w = (struct rewriting){.from = from, .to = to, .dialect = d, .b = {.p = to}};
 	w->value = ARENA_NEW(a, int, from->nnode);
 	w->result = arena_alloc(a, (size_t)from->nnode * sizeof *w->result);
 	w->storage = ARENA_NEW(a, int, from->nstorage);
@@ -247,15 +248,15 @@ static void begin(struct rewriting *w, struct prog *to, const struct prog *from,
 		w->storage[i] = i;
 }
 
-static bool one_round(struct pure *g, int *nforward, enum decompose_rows which, struct err *err)
+static bool one_round(struct pure *g, int *nforward, enum dialect d, struct err *err)
 {
 	struct rewriting w;
 	struct prog to;
 	int forward = 0;
-	begin(&w, &to, g->p, which);
+	begin(&w, &to, g->p, d);
 	for (int i = 0; i < g->p->nnode; i++) {
 		forward = i == *nforward ? to.nnode : forward;
-		if (to.nnode + (g->p->nnode - i) > MAX_NODES - MOST_APPENDED && is_to_go(g->p, i, which))
+		if (to.nnode + (g->p->nnode - i) > MAX_NODES - MOST_APPENDED && is_to_go(g->p, i, d))
 			return err_set(err, "decomposed, the program has too many rows");
 		move_row(&w, i);
 	}
@@ -267,20 +268,20 @@ static bool one_round(struct pure *g, int *nforward, enum decompose_rows which, 
 	return true;
 }
 
-static bool any_to_go(const struct prog *p, enum decompose_rows which)
+bool decompose_is_due(const struct prog *p, enum dialect d)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (is_to_go(p, i, which))
+		if (is_to_go(p, i, d))
 			return true;
 	return false;
 }
 
-bool decompose(struct pure *g, int *nforward, enum decompose_rows which, struct err *err)
+bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err)
 {
 	enum { MOST_ROUNDS = 8 };
-	for (int round = 0; any_to_go(g->p, which); round++) {
+	for (int round = 0; decompose_is_due(g->p, d); round++) {
 		CHECK(round < MOST_ROUNDS); /* rules go down: from a row to rows that are nearer to the core */
-		if (!one_round(g, nforward, which, err))
+		if (!one_round(g, nforward, d, err))
 			return false;
 	}
 	return true;

@@ -19,13 +19,14 @@
 
 #include "compiled/passes/pass.h"
 
-enum decompose_rows {
-	DECOMPOSE_BODIES, /* rows with a body (eager/ops/body.h), of which loops need the rows */
-	DECOMPOSE_ALL     /* and what else is not of the core dialect */
-};
+/* In which rows a program is written. Loops are lowered from rows that are core, POINTWISE (whose expression says what they compute) or
+ * views; all others have a rule, which is their lowering. */
+enum dialect { DIALECT_CORE, DIALECT_LOOPS };
+
 /* Rewrites g->p and tells the results. *nforward: the rows before the backward part, before and after.
  * False: the program has too many rows then (err). */
-bool decompose(struct pure *g, int *nforward, enum decompose_rows which, struct err *err);
+bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err);
+bool decompose_is_due(const struct prog *p, enum dialect d); /* is there a row to rewrite? */
 
 bool decompose_is_core(int op); /* also the language's own rows */
 /* Is row `node` left as it is though it is not of the core dialect? Its result overlaps itself, which only the row's own kernel says, or is

@@ -82,6 +82,14 @@ int op_param(int op, const char *name)
 	return -1;
 }
 
+bool op_is_told_dtype(int op)
+{
+	bool told = false;
+	for (int k = 0; k < op_info[op].nparam; k++)
+		told |= op_info[op].param[k].kind == K_DTYPE;
+	return told && op_info[op].family != F_POINTWISE && op_info[op].family != F_INPUT && !op_has(op, T_NONDIFF);
+}
+
 bool role_is_self(const struct param *q)
 {
 	return q->kind == K_TENSORS ? role_has(q->role, RF_LIST_SELF) : q->kind == K_TENSOR && role_has(q->role, RF_SELF);

@@ -50,7 +50,8 @@ enum role_flag {
 	RF_MASK = 1 << 5,         /* b8, selects elements */
 	RF_FOLLOWS = 1 << 6,      /* sizes follow from another operand, which has to be there */
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
-	RF_CONSTANT = 1 << 8,     /* may not require grad: PyTorch refuses the call */
+	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
+	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -143,6 +144,7 @@ struct op_info {
 	int nret; /* results; -1 for Tensor[] */
 	int nsave;
 	struct op_save save[MAX_SAVES];
+	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */
 };
 enum { MAX_OPS = 512, MAX_ARG_NAMES = 96 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
@@ -162,9 +164,11 @@ const char *op_guess(struct guess *g, const char *name); /* see guess_text */
 /* Word i of a K_STR parameter, into buf; false: it has no more. */
 enum { MAX_WORD = 32 };
 bool param_word(char buf[MAX_WORD], const struct param *q, int i);
-int op_param(int op, const char *name);                  /* the same by a name that a text gives */
-int op_self(int op);                                     /* index of self: the first argument with a role_is_self; -1 if the row has none */
-bool role_is_self(const struct param *q);                /* sizes and dtypes of the other arguments follow from it */
+/* May a call say in which dtype the row computes (sum, prod, cumsum)? Not a row that only converts or makes a tensor. */
+bool op_is_told_dtype(int op);
+int op_param(int op, const char *name);   /* the same by a name that a text gives */
+int op_self(int op);                      /* index of self: the first argument with a role_is_self; -1 if the row has none */
+bool role_is_self(const struct param *q); /* sizes and dtypes of the other arguments follow from it */
 static inline bool role_has(enum role r, uint32_t flags) { return (role_info[r].flags & flags) != 0; }
 static inline bool role_selects(enum role r) { return role_has(r, RF_POSITIONS | RF_MASK); } /* decides where, not what */
 static inline bool role_is_positions(enum role r) { return role_has(r, RF_POSITIONS); }

@@ -237,6 +237,32 @@ static void saves(const struct row_args *args)
 	sb_printf(&table, "}, .nsave = %d,\n", n);
 }
 
+/* A minus before an operand, and nothing that it could be subtracted from: `g * -a`. The operand's letter; 0: there is none. */
+static char negated_operand(const char *derivative)
+{
+	char before = '(';
+	for (const char *s = derivative; *s; s++) {
+		const char *of = s + 1 + strspn(s + (*s != 0), " ");
+		if (*s == '-' && strchr("(,*/+-<>=?:", before) && *of >= 'a' && *of <= 'c' && !isalnum((unsigned char)of[1]) && of[1] != '_')
+			return *of;
+		if (*s != ' ')
+			before = *s;
+	}
+	return 0;
+}
+
+static void negated(const struct row_args *args)
+{
+	for (int d = 0; d < ARRAY_LEN(current->derivative) && current->derivative[d]; d++) {
+		const char letter = negated_operand(current->derivative[d]);
+		for (int k = 0, tensors = 0; letter && k < args->n; k++)
+			if (args->is_tensor[k] && tensors++ == letter - 'a') {
+				sb_printf(&table, "\t.negated = %d,\n", k + 1);
+				return;
+			}
+	}
+}
+
 static void row(struct row_args *args, const struct table_row *r)
 {
 	current = r;
@@ -263,6 +289,7 @@ static void row(struct row_args *args, const struct table_row *r)
 	args->nresult = results();
 	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, args->nresult);
 	saves(args);
+	negated(args);
 	sb_printf(&table, "},\n");
 }
 
@@ -335,6 +362,7 @@ int main(int argc, char **argv)
 	make(argv[1], "op_input.h", opgen_input, args);
 	make(argv[1], "op_args.h", opgen_args, args);
 	make(argv[1], "op_functions.def", opgen_functions, args);
+	make(argv[1], "op_groups.def", opgen_groups, args);
 	make(argv[1], "op_vjp.c", opgen_vjp, args);
 	make(argv[1], "op_body.c", opgen_body, args);
 	make(argv[1], "op_emit.h", opgen_emit_header, args);

@@ -4,6 +4,7 @@
  *     DIR/op_input.h        the same and the next for the language's own rows, which a new operator does not change
  *     DIR/op_args.h         names of arguments and of their positions
  *     DIR/op_functions.def  the functions that rows name, each once
+ *     DIR/op_groups.def     ROW_T_VIEW(id), ROW_F_COPY(id), ...: the rows with a trait or of a family, each of which must state a fact
  *     DIR/op_vjp.c          derivative rules that rows state (opgen_body.c)
  *     DIR/op_body.c         what rows with a body compute, in rows (opgen_body.c)
  *     DIR/op_emit.h, .c     functions that append a row to a program (eager/lang/build.h)
@@ -39,6 +40,7 @@ void opgen_ids(struct strbuf *out, const struct row_args *args);
 void opgen_input(struct strbuf *out, const struct row_args *args);
 void opgen_args(struct strbuf *out, const struct row_args *args);
 void opgen_functions(struct strbuf *out, const struct row_args *args);
+void opgen_groups(struct strbuf *out, const struct row_args *args);
 void opgen_arg_places(struct strbuf *out, const struct row_args *args);  /* for op_table.c */
 void opgen_emit_header(struct strbuf *out, const struct row_args *args); /* opgen_emit.c */
 void opgen_emit(struct strbuf *out, const struct row_args *args);

@@ -96,11 +96,13 @@ bool kern_body(struct kern_ctx *c)
 
 /* ---- words ---- */
 
-static enum dtype accumulated_in(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
-
 int body_to(struct build *b, int x, int dtype) { return (int)build_meta(b, x)->dtype == dtype ? x : emit_to_copy(b, x, dtype); }
 int body_as(struct build *b, int x, int like) { return body_to(b, x, body_dtype(b, like)); }
-int body_acc(struct build *b, int x) { return body_to(b, x, (int)accumulated_in(build_meta(b, x)->dtype)); }
+int body_acc(struct build *b, int x)
+{
+	const enum dtype t = build_meta(b, x)->dtype;
+	return dtype_is_narrow(t) ? body_to(b, x, (int)dtype_compute(t)) : x;
+}
 int body_dtype(const struct build *b, int x) { return (int)build_meta(b, x)->dtype; }
 int64_t body_rank(const struct build *b, int x) { return build_meta(b, x)->rank; }
 int64_t body_numel(const struct build *b, int x) { return meta_numel(build_meta(b, x)); }

@@ -10,7 +10,7 @@ static bool same_dtype(const struct meta_ctx *c, const struct meta *a, const str
 		return true;
 	if (meta_numel(a) == 0) /* PyTorch runs no kernel that would look at them */
 		return err_limit(c->err, "operands of different element types without elements");
-	return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	return err_set(c->err, "expected scalar type %s but found %s", dtype_info[a->dtype].c10, dtype_info[b->dtype].c10);
 }
 
 static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const struct meta *output)
@@ -50,7 +50,7 @@ static bool normalized(const struct meta_ctx *c, const struct meta *input, const
 static bool parameter(const struct meta_ctx *c, const struct meta *input, const struct arg *shape, int name)
 {
 	const struct meta *m = c->in[op_arg(c->n->op, name)];
-	const bool half = input->dtype == DT_F16 || input->dtype == DT_BF16;
+	const bool half = dtype_is_narrow(input->dtype);
 	char is[SIZES_TEXT], want[SIZES_TEXT];
 	if (!m)
 		return true;
@@ -154,7 +154,7 @@ static bool nll_operands(const struct meta_ctx *c, const struct meta *self, cons
 		return err_limit(c->err, "reduction %lld", (long long)reduction);
 	if (target->dtype == DT_I64 || target->dtype == DT_U8)
 		return true;
-	return meta_numel(target) ? err_set(c->err, "expected scalar type Long but found %s", promote_torch_name(target->dtype))
+	return meta_numel(target) ? err_set(c->err, "expected scalar type Long but found %s", dtype_info[target->dtype].c10)
 							  : err_limit(c->err, "labels of another element type without samples");
 }
 

@@ -300,7 +300,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 	const int power = op_arg(c->n->op, N_exponent);
 	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
 		return err_set(c->err, "Integers to negative integer powers are not allowed.");
-	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
+	enum dtype compute = dtype_compute(common);
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */

@@ -104,7 +104,7 @@ static bool narrows(const struct ref_ctx *c, const bool mask[MAX_RANK], enum dty
 	int several = 0;
 	for (int d = 0; d < m->rank; d++)
 		several += mask[d] && m->size[d] > 1;
-	return shape_is_half(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && m->dtype != dt;
+	return dtype_is_narrow(dt) && (several > 1 || c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW) && m->dtype != dt;
 }
 
 /* Then self is converted first, or not: PyTorch 2.11's CPU converts for dims [0, 1] and [2, 3] of four, but sums [0, 2], [1, 3] and
@@ -180,7 +180,7 @@ bool ref_prod_dim(struct ref_ctx *c)
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, PROD_SCANS);
 }
 
-/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's,
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are nary_sum's,
  * LF_WELFORD). */
 static void allow_welford(struct ref_ctx *c, const struct reduced_rows *r, sid mean, enum dtype dt)
 {
@@ -199,7 +199,7 @@ static const sid *mean_ids(struct ref_ctx *c, const struct reduced_rows *r, enum
 {
 	enum dtype in = tape_inner(dt);
 	int64_t n = r->n * r->len;
-	bool narrow = n && shape_is_half(dt) && meta_of(c, A_reduction_self)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
+	bool narrow = n && dtype_is_narrow(dt) && meta_of(c, A_reduction_self)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
 	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
 	double depth = welford ? 0 : sum_depth(c, r->mask, in);
 	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, depth), count = tape_const_f(c->t, in, (double)r->len);

@@ -64,7 +64,7 @@ sid *tape_ids(struct tape *t, int64_t n); /* undefined contents; n may be 0 */
 /* Marks what follows as belonging to program node `node` with operator `op`. */
 void tape_at(struct tape *t, int node, int op);
 /* Compute type of one kernel's inner steps: f32 for f16 and bf16, itself otherwise. */
-static inline enum dtype tape_inner(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
+static inline enum dtype tape_inner(enum dtype t) { return dtype_compute(t); }
 
 /* ---- sources ---- */
 sid tape_const_f(struct tape *t, enum dtype dt, double v);             /* v is rounded to dt first (float dtypes); exact */
@@ -91,6 +91,8 @@ sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, c
 sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param);
 /* SF_CUMSUM / SF_CUMPROD: rows*len scalars; entry in row-major order. */
 sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t rows, int64_t len);
+/* A row of formula.def with R: `rows` rows of len entries of each operand, row-major; rows*len scalars, or one for each row. */
+sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len);
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);
 /* beta * own + alpha * (a @ b), one batch. Libraries scale a factor, the terms or the sum, backward the finished gradients, and with

@@ -10,10 +10,14 @@ import subprocess
 
 import torch
 
-DT = {"b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-      "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+# dtypes: short names; written by tests/unit/dtype_tables.py
+DT = {
+    "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+}
+# dtypes end
 NAME = {v: k for k, v in DT.items()}
-FLOATS = ["f16", "bf16", "f32", "f64"]
+FLOATS = [name for name, dtype in DT.items() if dtype.is_floating_point]
 T_MUTATES, T_ACCUMULATES, T_NUMBERS = 4, 1 << 12, 1 << 13
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 17]
 

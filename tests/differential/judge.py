@@ -5,7 +5,7 @@ import torch
 
 EXACT = {"MOVE", "COMPARE", "CONVERT", "MINMAX"}
 T_PURE_MOVE, T_ORDER = 1 << 10, 1 << 9
-BITS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32, torch.float64: torch.int64}
+BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def ulp(ref, dtype):
