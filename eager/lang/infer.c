@@ -273,6 +273,13 @@ bool node_functional_meta(struct meta *out, const struct prog *p, int node, stru
 	return true;
 }
 
+bool node_is_constant(const struct prog *p, const struct node *n)
+{
+	if (n->op == OP_getitem)
+		return op_info[p->node[n->arg[A_getitem_self].node].op].constant >> n->arg[A_getitem_index].i.value & 1;
+	return op_has(n->op, T_NONDIFF);
+}
+
 bool node_shares_memory(const struct prog *p, const struct node *n)
 {
 	if (op_has(n->op, T_VIEW))

@@ -6,6 +6,7 @@
  * Schema grammar: ATen's, with refined kinds in place of int/SymInt/int[]:
  *   (Tensor self, Tensor<ROLE> src, Dim dim=0, Index? start=None, *, ScalarType? dtype=None) -> Tensor
  *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results.
+ *   -> (Tensor, Tensor<constant>): the second result never requires grad.
  *   bool[3]: a list of three; str<none|tanh>: one of these words; Tensor?: None, or a tensor. */
 #ifndef SCATTERPROOF_OP_H
 #define SCATTERPROOF_OP_H
@@ -52,6 +53,7 @@ enum role_flag {
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
 	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
 	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
+	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (it raises in backward, or gives None): such programs are not taken */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -141,7 +143,8 @@ struct op_info {
 
 	int nparam;
 	struct param param[MAX_ARGS];
-	int nret; /* results; -1 for Tensor[] */
+	int nret;          /* results; -1 for Tensor[] */
+	uint32_t constant; /* bit k: result k never requires grad, whatever its dtype: Tensor<constant> */
 	int nsave;
 	struct op_save save[MAX_SAVES];
 	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */

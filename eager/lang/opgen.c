@@ -180,7 +180,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	sb_printf(&table, "},\n");
 }
 
-static int results(void)
+static int results(unsigned *constant)
 {
 	if (!eat("->"))
 		fail("expected '->'");
@@ -191,6 +191,7 @@ static int results(void)
 	do {
 		if (!eat("Tensor"))
 			fail("expected Tensor");
+		*constant |= (unsigned)eat("<constant>") << n;
 		n++;
 		if (!eat("(a!)"))
 			eat("(a)");
@@ -286,8 +287,9 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	args->nresult = results();
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, args->nresult);
+	unsigned constant = 0;
+	args->nresult = results(&constant);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu,\n", args->n, args->nresult, constant);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");

@@ -10,7 +10,7 @@
  *
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
  * the body's rows, one after the other) or such a list, over the arguments, the result y (y0, y1, ...: several) and its cotangent g (g0, g1,
- * ...), in which d_NAME = e states the cotangent of argument NAME, and `stop e;` ends it if e: no further cotangent passes. A pointwise row has one expression per operand, in which a, b, c are the
+ * ...), in which d_NAME = e states the cotangent of argument NAME. A pointwise row has one expression per operand, in which a, b, c are the
  * operands, s, t the scalars. */
 #include "eager/lang/opgen_expr.h"
 
@@ -191,7 +191,7 @@ static void row_body(struct strbuf *out, const struct table_row *row, const stru
 
 void opgen_body(struct strbuf *out, const struct row_args *args)
 {
-	sb_puts(out, "#include \"eager/ops/body.h\"\n#include \"eager/ops/vjp.h\"\n#include \"generated/op_id.h\"\n");
+	sb_puts(out, "#include \"eager/ops/body.h\"\n#include \"eager/ops/vjp.h\"\n#include \"generated/op_id.h\"\n\n#include <math.h>\n");
 	for (int i = 0; i < opgen_nrows; i++)
 		if (opgen_rows[i].body)
 			row_body(out, &opgen_rows[i], args, &args[i]);
@@ -274,24 +274,12 @@ static void bind_results_of(struct expr_parser *p, const struct row_args *args)
 	}
 }
 
-static void stop(struct expr_parser *p)
-{
-	const struct expr_value c = expr_parse(p);
-	if (c.kind != V_BOOL)
-		expr_fail(p, "a host condition is needed, before");
-	sb_printf(p->out, "\t\tif (%s)\n\t\t\treturn;\n", c.text);
-}
-
 static void cotangent_statements(struct expr_parser *p, const struct row_args *args)
 {
 	expr_expect(p, "(");
 	do {
 		const char *was = p->at;
 		char word[32];
-		if (keyword(p, "stop")) {
-			stop(p);
-			continue;
-		}
 		expr_word(p, word);
 		const int k = argument_of(word, args);
 		if (k < 0) {

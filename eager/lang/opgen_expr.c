@@ -287,7 +287,9 @@ static const struct word words[] = {
 	{"acc", "body_acc", V_TENSOR, 1, {V_TENSOR}, 1},
 	{"as", "body_as", V_TENSOR, 2, {V_TENSOR, V_TENSOR}, 1},
 	{"to", "body_to", V_TENSOR, 2, {V_TENSOR, V_DTYPE}, 1},
+	{"floating", "body_floating", V_TENSOR, 1, {V_TENSOR}, 1},
 	{"dtype", "body_dtype", V_DTYPE, 1, {V_TENSOR}, 0},
+	{"wide", "body_wide", V_DTYPE, 1, {V_DTYPE}, 0},
 	{"rank", "body_rank", V_INT, 1, {V_TENSOR}, 0},
 	{"numel", "body_numel", V_INT, 1, {V_TENSOR}, 0},
 	{"size", "body_size", V_INT, 2, {V_TENSOR, V_INT}, 0},
@@ -417,7 +419,7 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 static struct expr_value name(struct expr_parser *p)
 {
 	static const char *const constant[][2] = {
-		{"True", "true"}, {"False", "false"}, {"b8", "(int)DT_B8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
+		{"True", "true"}, {"False", "false"}, {"inf", "INFINITY"}, {"b8", "(int)DT_B8"}, {"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
 	char word[32];
 	expr_word(p, word);
 	if (expr_eat(p, "("))
@@ -429,7 +431,7 @@ static struct expr_value name(struct expr_parser *p)
 		return v;
 	for (int i = 0; i < ARRAY_LEN(constant); i++)
 		if (str_eq(constant[i][0], word)) {
-			v.kind = i < 2 ? V_BOOL : V_DTYPE;
+			v.kind = i < 2 ? V_BOOL : i == 2 ? V_REAL : V_DTYPE;
 			snprintf(v.text, sizeof v.text, "%s", constant[i][1]);
 			return v;
 		}

@@ -13,7 +13,8 @@
  * Where the condition is a tensor, e ? e : e is a `where` of both; else only the rows of the chosen one are appended.
  * A NAME before '(' is a row's id, with arguments as in its schema (those with a default may be left out), or one of the words:
  *
- *     acc(x)       x in the dtype that kernels accumulate in: f32 for halves, else its own
+ *     acc(x)       x in the dtype that kernels accumulate in: f32 for halves, else its own;  wide(t): that dtype of t
+ *     floating(x)  x, integers in f32
  *     as(x, y)     x in y's dtype;  to(x, t): in dtype t;  dtype(x): x's dtype
  *     given(v)     is argument or cotangent v there?
  *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list;  last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]

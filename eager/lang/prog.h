@@ -198,6 +198,8 @@ bool prog_has_empty(const struct prog *p);                           /* a tensor
 int prog_operators(const struct prog *p);                            /* nodes that are no source */
 bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */
 bool node_requires_grad(const struct node *n);                       /* such a row that says requires_grad=True */
+/* May no gradient pass: the row has none, or it is the getitem of a result that has none? */
+bool node_is_constant(const struct prog *p, const struct node *n);
 bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }

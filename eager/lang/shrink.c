@@ -452,7 +452,7 @@ static bool needs_gradient(const struct prog *p, int node)
 	bool wants[MAX_NODES] = {false};
 	for (int i = 0; i <= node; i++)
 		wants[i] = node_is_input(&p->node[i]) ? node_requires_grad(&p->node[i])
-											  : node_reads(p, &p->node[i], wants) && !op_has(p->node[i].op, T_NONDIFF);
+											  : node_reads(p, &p->node[i], wants) && !node_is_constant(p, &p->node[i]);
 	return wants[node] && p->has_backward;
 }
 

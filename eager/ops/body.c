@@ -98,12 +98,15 @@ bool kern_body(struct kern_ctx *c)
 
 int body_to(struct build *b, int x, int dtype) { return (int)build_meta(b, x)->dtype == dtype ? x : emit_to_copy(b, x, dtype); }
 int body_as(struct build *b, int x, int like) { return body_to(b, x, body_dtype(b, like)); }
-int body_acc(struct build *b, int x)
-{
-	const enum dtype t = build_meta(b, x)->dtype;
-	return dtype_is_narrow(t) ? body_to(b, x, (int)dtype_compute(t)) : x;
-}
+int body_acc(struct build *b, int x) { return body_to(b, x, body_wide(b, body_dtype(b, x))); }
+int body_floating(struct build *b, int x) { return dtype_is_float(build_meta(b, x)->dtype) ? x : emit_to_copy(b, x, (int)DT_F32); }
 int body_dtype(const struct build *b, int x) { return (int)build_meta(b, x)->dtype; }
+int body_wide(const struct build *b, int dtype)
+{
+	(void)b;
+	return dtype_is_narrow((enum dtype)dtype) ? (int)dtype_compute((enum dtype)dtype) : dtype;
+}
+
 int64_t body_rank(const struct build *b, int x) { return build_meta(b, x)->rank; }
 int64_t body_numel(const struct build *b, int x) { return meta_numel(build_meta(b, x)); }
 

@@ -48,7 +48,7 @@ static void mark_wanted(struct reverse *r)
 	}
 	for (int i = r->first; i < r->end; i++) {
 		const struct node *n = &r->b->p->node[i];
-		r->needs[i] = !op_has(n->op, T_NONDIFF) && any_needs(r, n);
+		r->needs[i] = !node_is_constant(r->b->p, n) && any_needs(r, n);
 	}
 }
 

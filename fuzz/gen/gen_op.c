@@ -583,6 +583,14 @@ static int operand_NORMED(struct world *w, struct making *m, const struct param 
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
+static int operand_SHIFT(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = {.rank = m->arg[op_arg(m->op, N_normalized_shape)].n};
+	(void)q;
+	memcpy(s.size, &m->meta.size[m->meta.rank - s.rank], sizeof *s.size * (size_t)s.rank);
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
+}
+
 static int operand_MOMENT(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = shape_of(&m->meta);

@@ -74,6 +74,8 @@ class Example:
             return self.operand(None, '[], seed={s}, fill="positive"')
         if role == "loss":
             return self.operand([])
+        if role == "shift":
+            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
         if role == "moment":
             n = len(self.plain["normalized_shape"])
             return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')

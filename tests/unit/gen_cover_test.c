@@ -60,7 +60,7 @@ static void count_gradients(const struct prog *p)
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		int grad = op_param(n->op, "requires_grad");
-		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(p, n, above) && !op_has(n->op, T_NONDIFF);
+		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(p, n, above) && !node_is_constant(p, n);
 	}
 	for (int i = 0; i < p->nback; i++)
 		below[p->back[i].node] = true;
