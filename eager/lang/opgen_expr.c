@@ -6,25 +6,34 @@
  * An expression is a tree of values of three kinds: a tensor (a node), a scalar (an argument of the row), a number. Each operation on
  * tensors is a row of the table, chosen by the kinds of what it takes; it becomes one C statement, in reading order, so that nodes are
  * appended in that order whatever C compiler translates the text. Grammar, weakest binding first:
- *     e ? e : e   e == e (!= < <= > >=)   e + e, e - e   e * e, e / e   -e   NAME(e, ...), NAME, NUMBER, (e)
+ *     NAME = e; e   e ? e : e   e == e (!= < <= > >=)   e + e, e - e   e * e, e / e   -e   NAME(e, ...), NAME, NUMBER, (e)
  * A NAME before '(' is a row's id, whose arguments are given up to the first that has its default, or a function vjp_NAME of
- * eager/ops/vjp.h. Other names: a, b, c tensor operands, s, t scalars, y the result, g its cotangent, in the order of the schema. */
+ * eager/ops/vjp.h. Other names: a, b, c tensor operands, s, t scalars, y the result, g its cotangent, in the order of the schema; and what
+ * `NAME = e;` has named. A scalar that is a str may be passed on, and chooses: in `s ? e : e` it is true unless it is the default. */
 #include "eager/lang/opgen.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-enum value_kind { TENSOR, SCALAR, NUMBER };
+enum value_kind { TENSOR, SCALAR, NUMBER, WORD };
 struct expr_value {
 	enum value_kind kind;
 	char text[48]; /* the C expression; of a NUMBER, its digits */
 };
 
+enum { MAX_LOCALS = 8 };
+
 struct expr_parser {
 	const struct table_row *row;
 	const char *start, *at;
 	struct strbuf *out;
-	int ntemp;
+	int ntemp, nlocal;
+	const struct row_args *args;
+	int scalar[MAX_ARGS]; /* its arguments that are scalars or words */
+	struct {
+		char name[16];
+		struct expr_value value;
+	} local[MAX_LOCALS];
 };
 
 NORETURN static void fail(const struct expr_parser *p, const char *what)
@@ -153,7 +162,7 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 	sb_printf(p->out, "%s%s(b", row_named(name) ? "emit_" : "vjp_", name);
 	for (int i = 0; i < n; i++) {
 		sb_puts(p->out, ", ");
-		if (arg[i].kind == TENSOR)
+		if (arg[i].kind == TENSOR || arg[i].kind == WORD)
 			sb_puts(p->out, arg[i].text);
 		else
 			put_scalar(p, &arg[i]);
@@ -162,10 +171,25 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 	return v;
 }
 
+static bool is_word(const struct row_args *args, int k) { return str_eq(args->kind[k], "K_STR"); }
+
+/* s or t. */
+static struct expr_value scalar_named(const struct expr_parser *p, int k)
+{
+	struct expr_value v = {.kind = SCALAR};
+	if (is_word(p->args, p->scalar[k])) {
+		v.kind = WORD;
+		snprintf(v.text, sizeof v.text, "v->n->arg[%d].str", p->scalar[k]);
+	} else {
+		snprintf(v.text, sizeof v.text, "scalar[%d]", k);
+	}
+	return v;
+}
+
 static struct expr_value name(struct expr_parser *p)
 {
 	static const char *const known[][2] = {
-		{"a", "in[0]"}, {"b", "in[1]"}, {"c", "in[2]"}, {"y", "y"}, {"g", "g"}, {"s", "scalar[0]"}, {"t", "scalar[1]"}};
+		{"a", "in[0]"}, {"b", "in[1]"}, {"c", "in[2]"}, {"y", "y"}, {"g", "g"}};
 	char word[40];
 	size_t n = 0;
 	while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_')
@@ -176,9 +200,14 @@ static struct expr_value name(struct expr_parser *p)
 	p->at += n;
 	if (eat(p, "("))
 		return call(p, word);
+	for (int i = p->nlocal - 1; i >= 0; i--)
+		if (str_eq(p->local[i].name, word))
+			return p->local[i].value;
+	if (str_eq(word, "s") || str_eq(word, "t"))
+		return scalar_named(p, word[0] == 't');
 	for (int i = 0; i < ARRAY_LEN(known); i++)
 		if (str_eq(known[i][0], word)) {
-			struct expr_value v = {.kind = strchr("st", word[0]) ? SCALAR : TENSOR};
+			struct expr_value v = {.kind = TENSOR};
 			snprintf(v.text, sizeof v.text, "%s", known[i][1]);
 			return v;
 		}
@@ -227,11 +256,51 @@ static struct expr_value level(struct expr_parser *p, int k)
 	return x;
 }
 
+/* NAME = e; */
+static bool definition(struct expr_parser *p)
+{
+	eat(p, "");
+	size_t n = strspn(p->at, "abcdefghijklmnopqrstuvwxyz");
+	const char *behind = p->at + n + strspn(p->at + n, " ");
+	if (!n || n >= sizeof p->local[0].name || behind[0] != '=' || behind[1] == '=')
+		return false;
+	if (p->nlocal == MAX_LOCALS)
+		fail(p, "too many names");
+	const char *name = p->at;
+	p->at = behind + 1;
+	struct expr_value v = expression(p);
+	expect(p, ";");
+	snprintf(p->local[p->nlocal].name, sizeof p->local[0].name, "%.*s", (int)n, name);
+	p->local[p->nlocal++].value = v;
+	return true;
+}
+
+/* One of two, by an argument of the row: C's own if. */
+static struct expr_value by_word(struct expr_parser *p, const struct expr_value *word)
+{
+	const int result = p->ntemp++;
+	sb_printf(p->out, "\t\tint x%d;\n\t\tif (!str_eq(%s, op_info[v->n->op].param[%d].dflt_str)) {\n", result, word->text,
+		atoi(strchr(word->text, '[') + 1));
+	for (int k = 0; k < 2; k++) {
+		struct expr_value v = expression(p);
+		sb_printf(p->out, "\t\tx%d = %s;\n\t\t}%s\n", result, as_value(p, &v), k ? "" : " else {");
+		if (!k)
+			expect(p, ":");
+	}
+	struct expr_value v = {.kind = TENSOR};
+	snprintf(v.text, sizeof v.text, "x%d", result);
+	return v;
+}
+
 static struct expr_value expression(struct expr_parser *p)
 {
+	while (definition(p))
+		;
 	struct expr_value c = level(p, 0);
 	if (!eat(p, "?"))
 		return c;
+	if (c.kind == WORD)
+		return by_word(p, &c);
 	struct expr_value x = expression(p);
 	expect(p, ":");
 	struct expr_value y = expression(p);
@@ -242,10 +311,13 @@ static struct expr_value expression(struct expr_parser *p)
 }
 
 /* The rule of operand q, argument k. */
-static void operand_rule(struct strbuf *out, const struct table_row *row, int q, int k)
+static void operand_rule(struct strbuf *out, const struct table_row *row, const struct row_args *args, int q, int k)
 {
 	const char *text = row->derivative[q];
-	struct expr_parser p = {.row = row, .start = text, .at = text, .out = out};
+	struct expr_parser p = {.row = row, .start = text, .at = text, .out = out, .args = args};
+	for (int i = 0, n = 0; i < args->n; i++)
+		if (is_word(args, i) || str_eq(args->kind[i], "K_SCALAR"))
+			p.scalar[n++] = i;
 	if (str_eq(text, "0") || str_eq(text, "zero"))
 		return;
 	sb_printf(out, "\tif (v->want[%d]) { /* %s */\n", k, text);
@@ -261,7 +333,7 @@ static void row_rule(struct strbuf *out, const struct table_row *row, const stru
 	for (int k = 0; k < args->n; k++) {
 		if (args->is_tensor[k])
 			in[nin++] = k;
-		else if (str_eq(args->kind[k], "K_SCALAR"))
+		else if (is_word(args, k) || str_eq(args->kind[k], "K_SCALAR"))
 			scalar[nscalar++] = k;
 	}
 	sb_printf(out,
@@ -274,7 +346,7 @@ static void row_rule(struct strbuf *out, const struct table_row *row, const stru
 		sb_printf(out, "v->n->arg[%d].scalar, ", scalar[q]);
 	sb_puts(out, "{0}};\n\t(void)b, (void)g, (void)y, (void)in, (void)scalar;\n");
 	for (int q = 0; q < nin; q++)
-		operand_rule(out, row, q, in[q]);
+		operand_rule(out, row, args, q, in[q]);
 	sb_puts(out, "}\n");
 }
 

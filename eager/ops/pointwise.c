@@ -59,6 +59,9 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		} else if (info->param[k].kind == K_SCALAR) {
 			t->narrow_scalars = t->narrow_scalars && info->param[k].role != R_FACTOR;
 			t->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
+		} else if (info->param[k].kind == K_STR) {
+			static const struct scalar is_default = {SC_INT, 0, 0}, is_other = {SC_INT, 1, 0};
+			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
 		}
 	}
 	t->common = common_dtype(n, in, t->nin, promo);
@@ -358,6 +361,9 @@ static bool check_subtract(const struct meta_ctx *c)
 
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
+	const int approximate = op_arg(c->n->op, N_approximate);
+	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
+		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
 	if (promo == PROMO_NEGATE && common == DT_B8)
@@ -395,7 +401,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
-	if (promo == PROMO_GRADIENT && op_arg(c->n->op, N_self) == 1) { /* threshold_backward's iterator takes self first */
+	if (op_arg(c->n->op, N_threshold) >= 0) { /* threshold_backward's iterator takes self first */
 		const struct meta *gradient = in[0];
 		in[0] = in[1];
 		in[1] = gradient;

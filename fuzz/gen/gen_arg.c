@@ -614,9 +614,10 @@ static bool draw_format(struct world *w, struct making *m, int k)
 
 static bool draw_str(struct world *w, struct making *m, int k)
 {
-	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"};
-	CHECK(param_of(m, k)->role == R_REDUCE);
-	m->arg[k] = arg_str(w->p, reduce[choose_below(w->c, ARRAY_LEN(reduce))]);
+	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"}, *const approximate[] = {"none", "tanh"};
+	const bool reduces = param_of(m, k)->role == R_REDUCE;
+	const unsigned n = reduces ? ARRAY_LEN(reduce) : ARRAY_LEN(approximate);
+	m->arg[k] = arg_str(w->p, (reduces ? reduce : approximate)[choose_below(w->c, n)]);
 	return true;
 }
 
@@ -649,6 +650,7 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 #define value_ACCUMULATE draw_bool
 #define value_KEEP       draw_bool
 #define value_REDUCE     draw_str
+#define value_APPROXIMATE draw_str
 
 typedef bool value_fn(struct world *, struct making *, int k);
 

@@ -39,7 +39,13 @@ static struct num each_libm(const struct num *a, const void *ctx)
 	return fin(a) ? between_ends(a, f) : num_exact(DT_F64, (double)f->libm(a->hi));
 }
 
-struct num libm_of(const struct num *a, enum sf f) { return num_each(a, each_libm, &formula_of[f]); }
+struct num libm_of(const struct num *a, enum sf f, const struct how *h)
+{
+	struct num y = num_each(a, each_libm, &formula_of[f]);
+	if (h->l->flags & LF_NEAR)
+		num_widen(&y, formula_of[f].near);
+	return y;
+}
 
 /* ---- steps ---- */
 
@@ -127,6 +133,12 @@ static void run_step(const struct runner *r, int k)
 		for (int64_t i = 0; i < n; i++)
 			num_put(&y[i], within(x[i], s->low, s->high));
 		return;
+	case STEP_NEAR:
+		for (int64_t i = 0; i < n; i++) {
+			num_put(&y[i], x[i]);
+			num_widen(&y[i], s->high);
+		}
+		return;
 	case STEP_ADD:
 	case STEP_SUB:
 	case STEP_MUL:
@@ -146,7 +158,7 @@ static void run_step(const struct runner *r, int k)
 	}
 }
 
-const struct num *formula_run(
+static const struct num *run_form(
 	struct num *room, const sid *ids, const struct formula_steps *s, const struct formula_row *row, const struct how *h)
 {
 	/* An operator's result has the tensor's dtype where the licence says so (LF_STEPS); a kernel's steps never. */
@@ -159,40 +171,57 @@ const struct num *formula_run(
 	return values_of(&r, s->result);
 }
 
+void formula_run(
+	struct num *out, struct num *room, const sid *ids, const struct formula_text *t, const struct formula_row *row, const struct how *h)
+{
+	int64_t n = formula_is_one(t) ? 1 : row->n;
+	for (int k = 0; k < t->nform; k++) {
+		if ((h->l->flags & t->form[k].needs) != t->form[k].needs)
+			continue;
+		const struct num *y = run_form(room, ids, &t->form[k], row, h);
+		for (int64_t i = 0; i < n; i++)
+			num_put(&out[i], k ? num_hull(&out[i], &y[i]) : y[i]);
+	}
+}
+
 /* ---- maps, so many elements at a time ---- */
 enum { CHUNK = 32 };
 static const sid all[CHUNK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
+/* Elements at … at + n - 1 of a map. */
+static struct formula_row chunk_of(enum sf f, const struct num *v, const sid *const op[3], int64_t at, int64_t n)
+{
+	struct formula_row row = {.v = v, .n = MIN(n - at, CHUNK)};
+	for (int k = 0; k < sf_info[f].arity; k++)
+		row.op[k] = op[k] + at;
+	return row;
+}
+
 void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)
 {
-	struct formula_steps s;
+	struct formula_text t;
 	struct num room[FORMULA_STEPS * CHUNK];
-	int arity = sf_info[f].arity;
-	formula_parse(&s, f, -1);
+	formula_parse(&t, f, -1);
 	for (int64_t at = 0; at < n; at += CHUNK) {
-		struct formula_row row = {.v = v, .n = MIN(n - at, CHUNK)};
-		for (int k = 0; k < arity; k++)
-			row.op[k] = op[k] + at;
-		const struct num *r = formula_run(room, all, &s, &row, h);
-		for (int64_t i = 0; i < row.n; i++)
-			num_put(&y[at + i], r[i]);
+		struct formula_row row = chunk_of(f, v, op, at, n);
+		formula_run(y + at, room, all, &t, &row, h);
 	}
 }
 
 void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
 	const sid *const op[3], int64_t n, const struct how *h)
 {
-	struct formula_steps s;
-	struct num room[FORMULA_STEPS * CHUNK];
+	struct formula_text t;
+	struct num room[FORMULA_STEPS * CHUNK], out[CHUNK];
 	for (int k = 0; k < sf_info[f].arity; k++) {
-		formula_parse(&s, f, k);
+		formula_parse(&t, f, k);
 		for (int64_t at = 0; at < n; at += CHUNK) {
-			struct formula_row row = {.v = v, .g = g + at, .y = y + at, .n = MIN(n - at, CHUNK)};
-			for (int q = 0; q < sf_info[f].arity; q++)
-				row.op[q] = op[q] + at;
-			const struct num *r = formula_run(room, all, &s, &row, h);
+			struct formula_row row = chunk_of(f, v, op, at, n);
+			row.g = g + at;
+			row.y = y + at;
+			formula_run(out, room, all, &t, &row, h);
 			for (int64_t i = 0; i < row.n; i++)
-				num_put(&gx[at + i][k], r[i]);
+				num_put(&gx[at + i][k], out[i]);
 		}
 	}
 }

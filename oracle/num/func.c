@@ -806,8 +806,8 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #define LOOP_N(id)
 #define LOOP_R(id)
 #define LOOP_M(id)
-#define LIBM(id, function, arb, shape, what, derivative)                                                                                        \
-	UNARY(id) { return budget(libm_of(A, SF_##id), h); }                                                                                   \
+#define LIBM(id, function, arb, shape, near, what, derivative)                                                                                        \
+	UNARY(id) { return budget(libm_of(A, SF_##id, h), h); }                                                                                   \
 	LOOP_1(id)
 #define FORMULA(id, arity, what, value, ...) STEPS_##arity(id)
 #define STEPS(id)                                                                                                                          \

@@ -440,6 +440,16 @@ bool ref_cos(struct ref_ctx *c) { return unary(c, SF_COS, COMMON_FLOAT); }
 bool ref_tanh(struct ref_ctx *c) { return unary(c, SF_TANH, COMMON_FLOAT); }
 bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT); }
 
+bool ref_sinh(struct ref_ctx *c) { return unary(c, SF_SINH, COMMON_FLOAT); }
+bool ref_cosh(struct ref_ctx *c) { return unary(c, SF_COSH, COMMON_FLOAT); }
+bool ref_erf(struct ref_ctx *c) { return unary(c, SF_ERF, COMMON_FLOAT); }
+bool ref_erfc(struct ref_ctx *c) { return unary(c, SF_ERFC, COMMON_FLOAT); }
+bool ref_hypot(struct ref_ctx *c) { return binary(c, SF_HYPOT, COMMON_KEEP); }
+
+static bool by_tanh(const struct ref_ctx *c) { return str_eq(c->n->arg[op_arg(c->n->op, N_approximate)].str, "tanh"); }
+bool ref_gelu(struct ref_ctx *c) { return unary(c, by_tanh(c) ? SF_GELU_TANH : SF_GELU, COMMON_KEEP); }
+bool ref_gelu_backward(struct ref_ctx *c) { return binary(c, by_tanh(c) ? SF_GELU_TANH_BACKWARD : SF_GELU_BACKWARD, COMMON_KEEP); }
+
 bool ref_logical_not(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, A_logical_not_self);

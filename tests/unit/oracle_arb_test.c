@@ -187,7 +187,7 @@ static const struct unary_row {
 	{SF_FLOOR, OP_floor, arb_floor, 20, false},
 	{SF_CEIL, OP_ceil, arb_ceil, 20, false},
 	{SF_TRUNC, OP_trunc, arb_trunc_, 20, false},
-#define LIBM(id, function, arb, shape, what, derivative) {SF_##id, OP_exp, arb, 4, false},
+#define LIBM(id, function, arb, shape, near, what, derivative) {SF_##id, OP_exp, arb, 4, false},
 #define FORMULA(id, arity, what, value, ...)
 #include "oracle/num/formula.def"
 };
@@ -232,7 +232,7 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 {
 	struct licence_profile l;
 	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
-	struct formula_steps s;
+	struct formula_text s;
 	struct num room[FORMULA_STEPS * ARB_ROW];
 	sid ids[3 * ARB_ROW];
 	for (int i = 0; i < ARRAY_LEN(ids); i++)
@@ -240,9 +240,8 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 	formula_parse(&s, f, k);
 	const struct how h = {DT_F64, &l.rule[LC_TRANS][DT_F64], false};
 	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n};
-	int m = s.step[s.result].per_row ? 1 : n;
-	memcpy(out, formula_run(room, ids, &s, &row, &h), (size_t)m * sizeof *out);
-	return m;
+	formula_run(out, room, ids, &s, &row, &h);
+	return formula_is_one(&s) ? 1 : n;
 }
 
 /* The sets hold the real value at points of the operands' sets. A cotangent's, where y is that of the same point. */
@@ -259,7 +258,7 @@ static void formula_holds(enum sf f, int *judged)
 		for (int i = 0; k >= 0 && i < n; i++)
 			in.g[i] = number(3);
 		for (int t = -1; t <= 1; t++) {
-			struct formula_steps value, s;
+			struct formula_text value, s;
 			for (int q = 0; q < operands * n; q++)
 				point_of(&r.op[q / n][q % n], &in.v[q / n * ARB_ROW + q % n], below(2) ? t : -t);
 			for (int i = 0; i < n; i++)
@@ -302,7 +301,7 @@ static void moved(arb_t sum, enum sf f, struct arb_row *r, int k, int i, int way
 	if (formula_of[f].libm) {
 		arb_function(f)(&r->y[0], &r->op[0][0], FINE);
 	} else {
-		struct formula_steps s;
+		struct formula_text s;
 		formula_parse(&s, f, -1);
 		formula_arb(r->y, &s, r, FINE);
 	}
@@ -329,7 +328,7 @@ static void derivative_is_that(enum sf f, int *judged)
 		arb_set_d(&r.g[i], value(1));
 	}
 	for (int k = 0; k < sf_operands(f); k++) {
-		struct formula_steps s;
+		struct formula_text s;
 		moved(up, f, &r, k, 0, 0); /* leaves the value in y */
 		formula_parse(&s, f, k);
 		bool one = formula_arb(got, &s, &r, PREC);

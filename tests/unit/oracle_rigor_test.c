@@ -221,11 +221,11 @@ static bool is_formula(enum sf f) { return formula_of[f].derivative[0] != NULL; 
 /* Row `row` of a block (all of it, if its formula goes element by element) by its value's steps (k: -1) or derivative k. */
 static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int64_t row, int k)
 {
-	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin};
+	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin, e->l->flags};
 	const sid *op[3] = {b->a, b->b, b->c};
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
-	struct formula_steps s;
+	struct formula_text s;
 	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width};
 	formula_parse(&s, b->f, k);
 	for (int q = 0; q < sf_operands(b->f); q++)
