@@ -6,6 +6,7 @@
 
 const struct formula formula_of[NSF] = {
 #define LIBM(id, function, arb, shape_, near_, what, derivative_) [SF_##id] = {.libm = function, .shape = LIBM_##shape_, .near = near_, .derivative = {derivative_}},
+#define LIBM2(id, function, arb, what, ...)           [SF_##id] = {.libm2 = function, .derivative = {__VA_ARGS__}},
 #define FORMULA(id, arity, what, value_, ...)         [SF_##id] = {.value = value_, .derivative = {__VA_ARGS__}},
 #include "oracle/num/formula.def"
 };

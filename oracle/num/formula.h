@@ -9,8 +9,10 @@
 
 enum libm_shape { LIBM_NONE, LIBM_RISES, LIBM_FALLS, LIBM_VALLEY, LIBM_BRANCHES };
 typedef long double libm_fn(long double x);
+typedef long double libm2_fn(long double x, long double y);
 struct formula {
-	libm_fn *libm; /* NULL: the value is steps */
+	libm_fn *libm; /* both NULL: the value is steps */
+	libm2_fn *libm2;
 	enum libm_shape shape;
 	double near; /* an absolute error of it where the licence says LF_NEAR */
 	const char *value, *derivative[3];
@@ -73,7 +75,8 @@ struct formula_row {
 void formula_run(
 	struct num *out, struct num *room, const sid *ids, const struct formula_text *t, const struct formula_row *r, const struct how *h);
 
-/* A value of LIBM. */
+/* Values of LIBM; of LIBM2, of one finite part, infinity or NaN each. */
+struct num libm2_of(const struct num *a, const struct num *b, enum sf f);
 struct num libm_of(const struct num *a, enum sf f, const struct how *h);
 /* sf_value_fn and sf_adj_fn of rows without `R`. */
 void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);

@@ -44,7 +44,34 @@ struct num libm_of(const struct num *a, enum sf f, const struct how *h)
 	struct num y = num_each(a, each_libm, &formula_of[f]);
 	if (h->l->flags & LF_NEAR)
 		num_widen(&y, formula_of[f].near);
+	if (!(y.flags & (NUM_NOFIN | NUM_ANY)) && 2 * num_mag(&y) >= num_format[h->l->compute].overflow)
+		y.flags |= y.hi > 0 ? NUM_PINF : NUM_NINF; /* Sleef's sinh overflows where exp does, which is twice as large */
 	return y;
+}
+
+/* The corners, and where either turns, bound the values of the rectangle. */
+struct num libm2_of(const struct num *a, const struct num *b, enum sf f)
+{
+	libm2_fn *g = formula_of[f].libm2;
+	if (!fin(a) || !fin(b))
+		return num_exact(DT_F64, (double)g(a->hi, b->hi));
+	const struct num *op[2] = {a, b};
+	long double end[2][3], y = g(ld(a), ld(b)), rad = 0, most = 0;
+	for (int k = 0; k < 2; k++) {
+		long double x = ld(op[k]), r = arg_rad(op[k], false);
+		r += r > 0 ? fabsl(x) * 0x1p-62L : 0;
+		end[k][0] = x - r;
+		end[k][1] = x + r;
+		end[k][2] = fabsl(x) <= r ? 0 : x;
+	}
+	if (a->rad == 0 && b->rad == 0 && a->hi == 0 && b->hi == 0)
+		return num_exact(DT_F64, (double)y);
+	for (int k = 0; k < 9; k++) {
+		long double at = g(end[0][k % 3], end[1][k / 3]);
+		rad = fmaxl(rad, fabsl(at - y));
+		most = fmaxl(most, at);
+	}
+	return of_long_double(y, rad > 0 ? (double)(rad * (1 + 0x1p-40L) + most * REL_LD) : 0);
 }
 
 /* ---- steps ---- */

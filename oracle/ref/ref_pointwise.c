@@ -446,9 +446,25 @@ bool ref_erf(struct ref_ctx *c) { return unary(c, SF_ERF, COMMON_FLOAT); }
 bool ref_erfc(struct ref_ctx *c) { return unary(c, SF_ERFC, COMMON_FLOAT); }
 bool ref_hypot(struct ref_ctx *c) { return binary(c, SF_HYPOT, COMMON_KEEP); }
 
-static bool by_tanh(const struct ref_ctx *c) { return str_eq(c->n->arg[op_arg(c->n->op, N_approximate)].str, "tanh"); }
-bool ref_gelu(struct ref_ctx *c) { return unary(c, by_tanh(c) ? SF_GELU_TANH : SF_GELU, COMMON_KEEP); }
-bool ref_gelu_backward(struct ref_ctx *c) { return binary(c, by_tanh(c) ? SF_GELU_TANH_BACKWARD : SF_GELU_BACKWARD, COMMON_KEEP); }
+/* The word chooses: exact, or by tanh. */
+static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by_tanh)
+{
+	const char *word = c->n->arg[op_arg(c->n->op, N_approximate)].str;
+	*f = str_eq(word, "none") ? exact : by_tanh;
+	return *f == exact || str_eq(word, "tanh") || err_set(c->err, "approximate argument must be either none or tanh.");
+}
+
+bool ref_gelu(struct ref_ctx *c)
+{
+	enum sf f;
+	return approximate(c, &f, SF_GELU, SF_GELU_TANH) && unary(c, f, COMMON_KEEP);
+}
+
+bool ref_gelu_backward(struct ref_ctx *c)
+{
+	enum sf f;
+	return approximate(c, &f, SF_GELU_BACKWARD, SF_GELU_TANH_BACKWARD) && binary(c, f, COMMON_KEEP);
+}
 
 bool ref_logical_not(struct ref_ctx *c)
 {

@@ -10,6 +10,8 @@ import subprocess
 
 import torch
 
+from examples import WORDS
+
 DT = {"b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
       "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 NAME = {v: k for k, v in DT.items()}
@@ -679,7 +681,7 @@ class Gen:
         if kind == "format":
             return self.format_value(p, rank)
         if kind == "str":
-            return rng.choice(["sum", "prod", "mean", "amax", "amin"]) if not self.spoil() else "median"
+            return rng.choice(WORDS[role]) if not self.spoil() else "median"
         if kind == "Dim":
             return self.dim_value(p, role, rank)
         if kind == "Dims":

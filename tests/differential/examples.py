@@ -23,7 +23,7 @@ SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, 
 NSELECTED = 4
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 RANGE = {"start": 1, "end": 7, "step": 2}
-REDUCE = ("sum", "prod", "mean", "amax", "amin")
+WORDS = {"reduce": ("sum", "prod", "mean", "amax", "amin"), "approximate": ("none", "tanh")}      # by role, the default first
 
 
 class Unknown(Exception):
@@ -123,8 +123,8 @@ class Example:
             return "f64"
         if kind == "format":
             return "contiguous_format" if p["optional"] else "preserve_format"      # of an operand that is contiguous
-        if kind == "str" and role == "reduce":
-            return other or REDUCE[0]
+        if kind == "str" and role in WORDS:
+            return other or WORDS[role][0]
         raise Unknown(f"{self.op['name']}: no example of a {kind}<{role}>")
 
     def value(self, p):
@@ -157,8 +157,8 @@ def choices(op: dict):
             yield {p["name"]: "number"}
         if p["kind"].startswith("Tensor") or p["role"] == "keep":
             continue
-        if p["role"] == "reduce":
-            yield from ({p["name"]: r} for r in REDUCE[1:])
+        if p["role"] in WORDS:
+            yield from ({p["name"]: r} for r in WORDS[p["role"]][1:])
         elif "default" in p:
             yield {p["name"]: True}
         elif p["optional"]:

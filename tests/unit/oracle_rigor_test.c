@@ -194,6 +194,10 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_AND: return x[0] != 0 && x[1] != 0;
 	case SF_CAST: return cast_to(e, b->dt, x[0]);
 	default:
+		if (formula_of[b->f].libm2) {
+			r = lib(e, formula_of[b->f].libm2((long double)x[0], (long double)x[1]));
+			break;
+		}
 		CHECK(formula_of[b->f].libm);
 		r = isinf(x[0]) ? (double)formula_of[b->f].libm(x[0]) : lib(e, formula_of[b->f].libm((long double)x[0]));
 	}
