@@ -24,7 +24,6 @@ static enum dtype common_of(const struct decomposition *d)
 	return t.common;
 }
 
-static enum dtype computed_in(enum dtype common) { return common == DT_F16 || common == DT_BF16 ? DT_F32 : common; }
 static int number(struct decomposition *d, struct scalar s) { return build_number(d->b, s); }
 
 /* Scalar k of the row as its kernel sees it. */
@@ -39,7 +38,7 @@ static struct scalar scalar_seen(const struct pointwise_types *t, int k)
 /* Through the common dtype into the one computed in. */
 static int taken(struct decomposition *d, int arg, enum dtype common)
 {
-	return as_dtype(d, as_dtype(d, d->in[arg], common), computed_in(common));
+	return as_dtype(d, as_dtype(d, d->in[arg], common), dtype_compute(common));
 }
 
 /* ---- sums, differences, products, quotients ---- */
@@ -222,7 +221,7 @@ RULE(threshold_backward)
 {
 	struct pointwise_types t;
 	types_of(&t, d);
-	const int limit = constant(d, scalar_seen(&t, 0), computed_in(t.common));
+	const int limit = constant(d, scalar_seen(&t, 0), dtype_compute(t.common));
 	const int flat = emit_le_Tensor(d->b, taken(d, A_threshold_backward_self, t.common), limit);
 	const int g = as_dtype(d, d->in[A_threshold_backward_grad_output], t.common);
 	d->out[0] = emit_where_self(d->b, flat, constant(d, scalar_int(0), t.common), g);

@@ -41,7 +41,7 @@ RULE(sum) { d->out[0] = summed(d, d->in[A_sum_self], false, result_meta(d, 0)->d
 /* Halves are summed and divided in f32. */
 static void mean(struct decomposition *d)
 {
-	const enum dtype t = result_meta(d, 0)->dtype, wide = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	const enum dtype t = result_meta(d, 0)->dtype, wide = dtype_compute(t);
 	int64_t dims[MAX_RANK], count;
 	reduced_dims(dims, &count, d);
 	const int sum = summed(d, d->in[A_mean_self], reduce_keepdim(d->n), wide);
@@ -184,7 +184,7 @@ static int scaled(struct decomposition *d, int x, struct scalar by)
 RULE(addmm)
 {
 	const struct meta *m = result_meta(d, 0);
-	const enum dtype t = m->dtype, wide = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	const enum dtype t = m->dtype, wide = dtype_compute(t);
 	const struct scalar alpha = factor(d, A_addmm_alpha), beta = factor(d, A_addmm_beta);
 	int x = NO_VALUE;
 	if (!is(&alpha, 0))

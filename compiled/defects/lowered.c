@@ -178,14 +178,13 @@ static enum dtype loaded_dtype(const struct loops *l, int reg)
 	return i->op == LOOP_LOAD ? l->buffer[i->buffer].dtype : i->op == LOOP_ROUND ? i->dtype : DT_F64;
 }
 
-static bool is_half(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
 
 static bool kept_in_half(struct loops *l, int i)
 {
 	if (l->ins[i].op != LOOP_SET || l->ins[i].type != REG_F64 || !spoil_is_row(l, l->ins[i].a, OP_add_Tensor))
 		return false;
 	const enum dtype t = loaded_dtype(l, spoil_definer(l, l->ins[i].a)->b);
-	if (!is_half(t))
+	if (!dtype_is_narrow(t))
 		return false;
 	const int before = l->nins, kept = loops_as(l, REG_F64, loops_round(l, t, l->ins[i].a));
 	l->ins[i].a = kept;
@@ -246,7 +245,7 @@ static bool unrounded(struct loops *l, int i)
 
 static bool half_unrounded(struct loops *l, int i)
 {
-	return l->ins[i].op == LOOP_ROUND && is_half(l->ins[i].dtype) && l->reg[l->ins[i].a] == REG_F32 && unrounded(l, i);
+	return l->ins[i].op == LOOP_ROUND && dtype_is_narrow(l->ins[i].dtype) && l->reg[l->ins[i].a] == REG_F32 && unrounded(l, i);
 }
 
 /* Of rows that may leave the dtype's range. */

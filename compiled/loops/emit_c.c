@@ -20,7 +20,9 @@ static const char *const suffix[NREGTYPES] = {"i64", "f32", "f64", ""};
 const char *const emit_types =
 	"typedef signed char i8;\ntypedef unsigned char u8;\ntypedef short i16;\ntypedef unsigned short u16;\ntypedef int i32;\n"
 	"typedef unsigned int u32;\ntypedef long i64;\ntypedef unsigned long u64;\n"
-	"#define isnan(x) ((x) != (x))\n#define int64_t i64\n"
+	"#define isnan(x) ((x) != (x))\n"
+	"#define int8_t i8\n#define int16_t i16\n#define int32_t i32\n#define int64_t i64\n"
+	"#define uint8_t u8\n#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n"
 	"static float bits_f32(u32 u) { union { u32 u; float f; } x; x.u = u; return x.f; }\n"
 	"static u32 f32_bits(float f) { union { u32 u; float f; } x; x.f = f; return x.u; }\n"
 	"static double bits_f64(u64 u) { union { u64 u; double f; } x; x.u = u; return x.f; }\n"
@@ -51,7 +53,7 @@ static const char *const libm =
 void emit_functions(struct strbuf *sb, const char *declared)
 {
 	sb_printf(sb,
-		"#define uint16_t u16\n#define uint32_t u32\n#define uint64_t u64\n#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
+		"#define INT64_MIN (-0x7fffffffffffffffl - 1)\n"
 		"#define INT32_MIN "
 		"(-0x7fffffff - 1)\n#define SCALAR_FUNCTION %s\n"
 		"static i64 wrap_add(i64 a, i64 b) { return (i64)((u64)a + (u64)b); }\n"
@@ -170,38 +172,32 @@ static void put_const(struct strbuf *sb, enum reg_type t, union computed v)
 const char *emit_cell_type(enum dtype t, bool bits)
 {
 	static const char *const words[] = {"", "u8", "u16", "", "u32", "", "", "", "u64"};
-	static const char *const of[NDTYPES] = {[DT_B8] = "u8",
-		[DT_U8] = "u8",
-		[DT_I8] = "i8",
-		[DT_I16] = "i16",
-		[DT_I32] = "i32",
-		[DT_I64] = "i64",
-		[DT_F16] = "u16",
-		[DT_BF16] = "u16",
-		[DT_F32] = "float",
-		[DT_F64] = "double"};
-	return bits ? words[dtype_nbytes(t)] : of[t];
+	return bits ? words[dtype_nbytes(t)] : dtype_info[t].cell;
 }
 
-/* A cell's content as a register of its dtype's type: what stands before and behind it. */
+/* A cell's content as a register of its dtype's type: what stands before `)`. */
 static const char *from_cell(enum dtype t)
 {
-	return t == DT_F16 ? "f16_to_f32(" : t == DT_BF16 ? "bf16_to_f32(" : t == DT_B8 ? "0 != (" : "(";
+	static const char *const of[] = {
+#define DT(id, name, torch, cell, load, ...) #load "(",
+#include "eager/lang/dtype.def"
+#undef DT
+	};
+	return of[t];
 }
 
 /* The same the other way: from a register (an i64 for integers), rounded. */
 static const char *to_cell(enum dtype t)
 {
-	static const char *const of[NDTYPES] = {[DT_B8] = "0 != (i64)(",
-		[DT_U8] = "(u8)(i64)(",
-		[DT_I8] = "(i8)(i64)(",
-		[DT_I16] = "(i16)(i64)(",
-		[DT_I32] = "(i32)(i64)(",
-		[DT_I64] = "(i64)(",
-		[DT_F16] = "f64_to_f16(",
-		[DT_BF16] = "f64_to_bf16(",
-		[DT_F32] = "(float)(",
-		[DT_F64] = "(double)("};
+	static const char *const of[] = {
+#define DT(id, name, torch, cell, load, store, class, ...) #store STORED_##class "(",
+#define STORED_BOOL     "(i64)"
+#define STORED_SIGNED   "(i64)"
+#define STORED_UNSIGNED "(i64)"
+#define STORED_FLOAT    ""
+#include "eager/lang/dtype.def"
+#undef DT
+	};
 	return of[t];
 }
 

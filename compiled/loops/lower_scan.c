@@ -22,8 +22,8 @@ static void scan(struct lowering *l, int node, bool product)
 		idx[dim] = nest_for(l, m->size[dim]);
 	const int x = nest_load(l, self, idx, t);
 	int next = product ? nest_row(l, OP_mul_Tensor, wide, acc, x) : lower_add(l, wide, acc, x);
-	if (t == DT_F16 || t == DT_BF16)
-		next = loops_as(l->out, REG_F64, loops_round(l->out, DT_F32, next));
+	if (dtype_info[t].acc != wide)
+		next = loops_as(l->out, reg_type_of(wide), loops_round(l->out, dtype_info[t].acc, next));
 	loops_set(l->out, acc, next);
 	nest_put(l, 0, idx, acc);
 	nest_end(l, outer);

@@ -4,7 +4,10 @@
 #include <math.h>
 
 const struct dtype_info dtype_info[NDTYPES] = {
-#define DT(id, fx, torch, nbytes, kind, prec, emin, emax) [DT_##id] = {fx, torch, nbytes, kind, prec, emin, emax},
+#define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, compute, acc, letter, c10, cpp, full_cpp,     \
+	short_cpp, reach, step, weight)                                                                                                        \
+	[DT_##id] = {name, torch, (int)sizeof(cell), DC_##class, DR_##rows, OVERFLOW_##overflow, precision, emin, emax, DT_##compute,          \
+		DT_##acc, #cell, #load, #store, letter, c10, cpp, full_cpp, short_cpp, reach, weight, step},
 #include "eager/lang/dtype.def"
 #undef DT
 };
@@ -32,72 +35,79 @@ const char *dtype_guess(struct guess *g, const char *name)
 
 #include "eager/lang/half.h"
 
+/* A row's case, where its class is among those that a function is for. */
+#define NO_CASE(...)
+#define OF_FLOAT_BOOL     NO_CASE
+#define OF_FLOAT_SIGNED   NO_CASE
+#define OF_FLOAT_UNSIGNED NO_CASE
+#define OF_FLOAT_FLOAT    CASE
+#define OF_INT_BOOL       CASE
+#define OF_INT_SIGNED     CASE
+#define OF_INT_UNSIGNED   CASE
+#define OF_INT_FLOAT      NO_CASE
+
 double dtype_load_f(enum dtype t, const void *p)
 {
-	uint16_t h;
-	float f;
-	double d;
 	switch (t) {
-	case DT_F16: memcpy(&h, p, 2); return (double)f16_to_f32(h);
-	case DT_BF16: memcpy(&h, p, 2); return (double)bf16_to_f32(h);
-	case DT_F32: memcpy(&f, p, 4); return (double)f;
-	case DT_F64: memcpy(&d, p, 8); return d;
-	default: return (double)dtype_load_i(t, p);
+#define DT(id, name, torch, cell, load, ...)                                                                                               \
+	case DT_##id: {                                                                                                                        \
+		cell x;                                                                                                                            \
+		memcpy(&x, p, sizeof x);                                                                                                           \
+		return (double)(load(x));                                                                                                          \
+	}
+#include "eager/lang/dtype.def"
+#undef DT
+	default: BUG("dtype_load_f of dtype %d", (int)t);
 	}
 }
 
 int64_t dtype_load_i(enum dtype t, const void *p)
 {
-	uint8_t u8;
-	int8_t i8;
-	int16_t i16;
-	int32_t i32;
-	int64_t i64;
 	switch (t) {
-	case DT_B8: memcpy(&u8, p, 1); return u8 != 0;
-	case DT_U8: memcpy(&u8, p, 1); return u8;
-	case DT_I8: memcpy(&i8, p, 1); return i8;
-	case DT_I16: memcpy(&i16, p, 2); return i16;
-	case DT_I32: memcpy(&i32, p, 4); return i32;
-	case DT_I64: memcpy(&i64, p, 8); return i64;
+#define CASE(id, cell, load)                                                                                                               \
+	case DT_##id: {                                                                                                                        \
+		cell x;                                                                                                                            \
+		memcpy(&x, p, sizeof x);                                                                                                           \
+		return (int64_t)(load(x));                                                                                                         \
+	}
+#define DT(id, name, torch, cell, load, store, class, ...) OF_INT_##class(id, cell, load)
+#include "eager/lang/dtype.def"
+#undef DT
+#undef CASE
 	default: BUG("dtype_load_i of dtype %d", (int)t);
 	}
 }
 
 void dtype_store_f(enum dtype t, void *p, double v)
 {
-	uint16_t h;
-	float f;
 	switch (t) {
-	case DT_F16:
-		h = f64_to_f16(v);
-		memcpy(p, &h, 2);
-		return;
-	case DT_BF16:
-		h = f64_to_bf16(v);
-		memcpy(p, &h, 2);
-		return;
-	case DT_F32:
-		f = (float)v;
-		memcpy(p, &f, 4);
-		return;
-	case DT_F64: memcpy(p, &v, 8); return;
+#define CASE(id, cell, store)                                                                                                              \
+	case DT_##id: {                                                                                                                        \
+		cell x = (cell)(store(v));                                                                                                         \
+		memcpy(p, &x, sizeof x);                                                                                                           \
+		return;                                                                                                                            \
+	}
+#define DT(id, name, torch, cell, load, store, class, ...) OF_FLOAT_##class(id, cell, store)
+#include "eager/lang/dtype.def"
+#undef DT
+#undef CASE
 	default: BUG("dtype_store_f of dtype %d", (int)t);
 	}
 }
 
 void dtype_store_i(enum dtype t, void *p, int64_t v)
 {
-	uint8_t x8 = (uint8_t)(t == DT_B8 ? v != 0 : v);
-	uint16_t x16 = (uint16_t)v;
-	uint32_t x32 = (uint32_t)v;
 	switch (t) {
-	case DT_B8:
-	case DT_U8:
-	case DT_I8: memcpy(p, &x8, 1); return;
-	case DT_I16: memcpy(p, &x16, 2); return;
-	case DT_I32: memcpy(p, &x32, 4); return;
-	case DT_I64: memcpy(p, &v, 8); return;
+#define CASE(id, cell, store)                                                                                                              \
+	case DT_##id: {                                                                                                                        \
+		cell x = (cell)(store(v));                                                                                                         \
+		memcpy(p, &x, sizeof x);                                                                                                           \
+		return;                                                                                                                            \
+	}
+#define DT(id, name, torch, cell, load, store, class, ...) OF_INT_##class(id, cell, store)
+#include "eager/lang/dtype.def"
+#undef DT
+#undef CASE
 	default: BUG("dtype_store_i of dtype %d", (int)t);
 	}
 }
@@ -105,10 +115,11 @@ void dtype_store_i(enum dtype t, void *p, int64_t v)
 double dtype_round(enum dtype t, double v)
 {
 	switch (t) {
-	case DT_F16: return (double)f16_to_f32(f64_to_f16(v));
-	case DT_BF16: return (double)bf16_to_f32(f64_to_bf16(v));
-	case DT_F32: return (double)(float)v;
-	case DT_F64: return v;
+#define CASE(id, load, store) case DT_##id: return (double)(load(store(v)));
+#define DT(id, name, torch, cell, load, store, class, ...) OF_FLOAT_##class(id, load, store)
+#include "eager/lang/dtype.def"
+#undef DT
+#undef CASE
 	default: BUG("dtype_round to dtype %d", (int)t);
 	}
 }
@@ -116,12 +127,27 @@ double dtype_round(enum dtype t, double v)
 int64_t dtype_wrap(enum dtype t, int64_t v)
 {
 	switch (t) {
-	case DT_B8: return v != 0;
-	case DT_U8: return (int64_t)(uint8_t)v;
-	case DT_I8: return (int64_t)(int8_t)(uint8_t)v;
-	case DT_I16: return (int64_t)(int16_t)(uint16_t)v;
-	case DT_I32: return (int64_t)(int32_t)(uint32_t)v;
-	case DT_I64: return v;
+#define CASE(id, load, store) case DT_##id: return (int64_t)(load(store(v)));
+#define DT(id, name, torch, cell, load, store, class, ...) OF_INT_##class(id, load, store)
+#include "eager/lang/dtype.def"
+#undef DT
+#undef CASE
 	default: BUG("dtype_wrap to dtype %d", (int)t);
 	}
 }
+
+/* A format without infinity keeps its largest exponent for numbers, but for the largest significand, which is NaN. */
+double dtype_max(enum dtype t)
+{
+	const struct dtype_info *i = &dtype_info[t];
+	const int lost = i->overflow == OVERFLOW_TO_NAN ? 2 - i->precision : 1 - i->precision;
+	return ldexp(2 - ldexp(1, lost), i->emax);
+}
+
+int64_t dtype_int_max(enum dtype t)
+{
+	const int bits = 8 * dtype_nbytes(t) - !dtype_is_unsigned(t);
+	return (int64_t)(UINT64_MAX >> (64 - bits));
+}
+
+int64_t dtype_int_min(enum dtype t) { return dtype_is_unsigned(t) ? 0 : -dtype_int_max(t) - 1; }

@@ -166,7 +166,7 @@ bool edit_replace(struct prog *out, const struct prog *p, int node, int by, stru
 	return keep_needed(out, &q, dead, a, err);
 }
 
-static enum dtype wider(enum dtype dt) { return dt == DT_F16 || dt == DT_BF16 ? DT_F32 : dt == DT_F32 ? DT_F64 : dt; }
+static enum dtype wider(enum dtype dt) { return dtype_is_narrow(dt) ? dtype_compute(dt) : dt == DT_F32 ? DT_F64 : dt; }
 
 /* Dtypes that arguments say; where a tensor is made of nothing, the default says one. Is one another now? */
 static bool map_dtypes(struct prog *q, const enum dtype to[NDTYPES])

@@ -29,41 +29,29 @@ bool fill_is_positions(const char *name) { return str_eq(name, "index") || fill_
 
 static uint64_t hash_cell(uint64_t key, uint64_t c) { return mix64(key ^ c * 0xd1342543de82ef95u); }
 
-/* Range of the dyadic fill: k in [-reach, reach] (u8: [0, 2 reach]), value k * step. */
-struct dyadic {
-	int64_t reach;
-	double step;
-};
-static const struct dyadic dyadic[NDTYPES] = {
-	[DT_B8] = {1, 1},
-	[DT_U8] = {8, 1},
-	[DT_I8] = {8, 1},
-	[DT_I16] = {8, 1},
-	[DT_I32] = {8, 1},
-	[DT_I64] = {8, 1},
-	[DT_F16] = {6, 0.5},
-	[DT_BF16] = {3, 0.5},
-	[DT_F32] = {32, 0.125},
-	[DT_F64] = {64, 0.125},
-};
-
-/* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0.
- * Integers: min max 0 -1 1 min+1 max-1 -2 2 half -half 3 (unsigned: modulo 2^8). */
 enum { NSPECIAL = 12 };
-static const uint64_t special[NDTYPES][NSPECIAL] = {
-	[DT_F64] = {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x8000000000000000, 1, 0x8000000000000001, 0x000fffffffffffff,
-		0x0010000000000000, 0x7fefffffffffffff, 0xffefffffffffffff, 0x3ff0000000000001, 0},
-	[DT_F32] = {0x7f800000, 0xff800000, 0x7fc00000, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x3f800001,
-		0},
-	[DT_F16] = {0x7c00, 0xfc00, 0x7e00, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x3c01, 0},
-	[DT_BF16] = {0x7f80, 0xff80, 0x7fc0, 0x8000, 1, 0x8001, 0x007f, 0x0080, 0x7f7f, 0xff7f, 0x3f81, 0},
-	[DT_I64] = {0x8000000000000000, 0x7fffffffffffffff, 0, 0xffffffffffffffff, 1, 0x8000000000000001, 0x7ffffffffffffffe,
-		0xfffffffffffffffe, 2, 0x4000000000000000, 0xc000000000000000, 3},
-	[DT_I32] = {0x80000000, 0x7fffffff, 0, 0xffffffff, 1, 0x80000001, 0x7ffffffe, 0xfffffffe, 2, 0x40000000, 0xc0000000, 3},
-	[DT_I16] = {0x8000, 0x7fff, 0, 0xffff, 1, 0x8001, 0x7ffe, 0xfffe, 2, 0x4000, 0xc000, 3},
-	[DT_I8] = {0x80, 0x7f, 0, 0xff, 1, 0x81, 0x7e, 0xfe, 2, 0x40, 0xc0, 3},
-	[DT_U8] = {0x80, 0x7f, 0, 0xff, 1, 0x81, 0x7e, 0xfe, 2, 0x40, 0xc0, 3},
-};
+
+/* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0. A format without
+ * infinity has its NaNs instead, of which the largest number is the neighbour, too. */
+static uint64_t special_float(enum dtype t, int k)
+{
+	const struct dtype_info *i = &dtype_info[t];
+	const int mant = i->precision - 1, last = 8 * i->nbytes - 1;
+	const bool no_inf = i->overflow == OVERFLOW_TO_NAN;
+	const uint64_t sign = (uint64_t)1 << last, ulp = (uint64_t)1 << mant, all = sign - 1;
+	const uint64_t inf = no_inf ? all : all - (ulp - 1), nan = no_inf ? all : inf | ulp >> 1, one = (uint64_t)(1 - i->emin) << mant;
+	const uint64_t of[NSPECIAL] = {inf, sign | inf, nan, sign, 1, sign | 1, ulp - 1, ulp, inf - 1, sign | (inf - 1), one + 1, 0};
+	return of[k];
+}
+
+/* min max 0 -1 1 min+1 max-1 -2 2 half -half 3, of the signed integers with as many bits. */
+static uint64_t special_int(enum dtype t, int k)
+{
+	const int last = 8 * dtype_nbytes(t) - 1;
+	const uint64_t min = (uint64_t)1 << last, half = min >> 1;
+	const uint64_t of[NSPECIAL] = {min, min - 1, 0, (uint64_t)-1, 1, min + 1, min - 2, (uint64_t)-2, 2, half, min | half, 3};
+	return of[k];
+}
 
 static void store_bits(enum dtype t, void *p, uint64_t bits)
 {
@@ -97,7 +85,7 @@ static void store_normal(enum dtype t, void *p, uint64_t h)
 		return;
 	}
 	int64_t v = (n + 96 * 4096) / 4096 - 96; /* floor: n >= -96 * 4096 */
-	dtype_store_i(t, p, t == DT_U8 ? v + 100 : v);
+	dtype_store_i(t, p, dtype_is_unsigned(t) ? v + 100 : v);
 }
 
 /* The whole range of an integer; of i64 what is beyond f64's precision and may still be summed. */
@@ -111,19 +99,19 @@ static void store_wide(enum dtype t, void *p, uint64_t h)
 
 static void store_dyadic(enum dtype t, void *p, int64_t r)
 {
-	const struct dyadic *d = &dyadic[t];
+	const struct dtype_info *d = &dtype_info[t];
 	int64_t k = r % (2 * d->reach + 1);
-	store_steps(t, p, t == DT_U8 ? k : k - d->reach, d->step);
+	store_steps(t, p, dtype_is_unsigned(t) ? k : k - d->reach, d->step);
 }
 
 int64_t fill_high(enum dtype t, int64_t high)
 {
 	const struct dtype_info *i = &dtype_info[t];
 	int64_t most = INT64_MAX;
-	if (i->kind == DK_FLOAT)
+	if (i->class == DC_FLOAT)
 		most = (int64_t)1 << i->precision;
 	else if (i->nbytes < 8)
-		most = (int64_t)1 << (8 * i->nbytes - (t != DT_U8));
+		most = (int64_t)1 << (8 * i->nbytes - (!dtype_is_unsigned(t)));
 	return MAX(MIN(high, most), 1);
 }
 
@@ -135,7 +123,8 @@ static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_
 		return;
 	}
 	if (fill == FILL_SPECIAL && (h & 3) == 0) {
-		store_bits(t, p, special[t][(h >> 2 & 31) % NSPECIAL]);
+		const int k = (int)((h >> 2 & 31) % NSPECIAL);
+		store_bits(t, p, dtype_is_float(t) ? special_float(t, k) : special_int(t, k));
 		return;
 	}
 	if (fill == FILL_WIDE && dtype_is_int(t)) {
@@ -144,9 +133,9 @@ static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_
 	}
 	switch (fill) {
 	case FILL_NORMAL: store_normal(t, p, h); return;
-	case FILL_TIES: store_steps(t, p, (r & 3) - (t != DT_U8), 1); return;
-	case FILL_POSITIVE: store_steps(t, p, r % dyadic[t].reach + 1, dyadic[t].step); return;
-	case FILL_AROUND: store_steps(t, p, t == DT_U8 ? r % high : (r >> 1) % high - (r & 1 ? high : 0), 1); return;
+	case FILL_TIES: store_steps(t, p, (r & 3) - (!dtype_is_unsigned(t)), 1); return;
+	case FILL_POSITIVE: store_steps(t, p, r % dtype_info[t].reach + 1, dtype_info[t].step); return;
+	case FILL_AROUND: store_steps(t, p, dtype_is_unsigned(t) ? r % high : (r >> 1) % high - (r & 1 ? high : 0), 1); return;
 	case FILL_INDEX:
 	case FILL_UNIQUE:
 	case FILL_UNIQUE_AROUND: store_steps(t, p, r % high, 1); return;
@@ -197,7 +186,7 @@ static void fill_unique(unsigned char *data, const struct meta *m, uint64_t key,
 	meta_iter_start(&it, &lines);
 	uint64_t l = 0;
 	do
-		fill_line(data, m, dim, it.off, hash_cell(key, l++), high, around && m->dtype != DT_U8);
+		fill_line(data, m, dim, it.off, hash_cell(key, l++), high, around && !dtype_is_unsigned(m->dtype));
 	while (meta_iter_next(&it, &lines));
 }
 

@@ -173,7 +173,7 @@ bool meta_embedding(struct meta_ctx *c)
 		return err_set(c->err,
 			"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
 			"torch.%sTensor instead (while checking arguments for embedding)",
-			promote_torch_name(ids->dtype));
+			dtype_info[ids->dtype].c10);
 	if (!meta_room(ids, 1, c->err))
 		return false;
 	if (meta_numel(ids) > 0 && weight->size[0] == 0)
@@ -223,7 +223,7 @@ bool meta_embedding_dense_backward(struct meta_ctx *c)
 		return err_set(c->err,
 			"Expected tensor for argument #2 'indices' to have one of the following scalar types: Long, Int; but got "
 			"torch.%sTensor instead (while checking arguments for embedding_backward)",
-			promote_torch_name(ids->dtype));
+			dtype_info[ids->dtype].c10);
 	if (g->rank == 0)
 		return err_set(c->err, "Dimension specified as -1 but tensor has no dimensions");
 	int64_t size[2] = {node_int(c->n, A_embedding_dense_backward_num_weights), g->size[g->rank - 1]}, rows[2] = {numel, size[1]}, all;
@@ -330,12 +330,12 @@ bool meta_index_add(struct meta_ctx *c)
 		return false;
 	if (index->rank > 1)
 		return err_set(c->err, "index_add_(): Index is supposed to be a vector, but got dim: %d with type: %s and size: %s", index->rank,
-			promote_torch_name(index->dtype), sizes_text(a, index->size, index->rank));
+			dtype_info[index->dtype].c10, sizes_text(a, index->size, index->rank));
 	if (index->dtype != DT_I64 && index->dtype != DT_I32)
-		return err_set(c->err, "index_add_(): Expected dtype int32/int64 for index but got: %s", promote_torch_name(index->dtype));
+		return err_set(c->err, "index_add_(): Expected dtype int32/int64 for index but got: %s", dtype_info[index->dtype].c10);
 	if (self->dtype != source->dtype)
-		return err_set(c->err, "index_add_(): self (%s) and source (%s) must have the same scalar type", promote_torch_name(self->dtype),
-			promote_torch_name(source->dtype));
+		return err_set(c->err, "index_add_(): self (%s) and source (%s) must have the same scalar type", dtype_info[self->dtype].c10,
+			dtype_info[source->dtype].c10);
 	if (d != 0 && d >= source->rank)
 		return err_set(c->err, "index_add_(): Indexing dim %d is out of bounds of the source tensor with dim %d", d, source->rank);
 	if (numel != (source->rank ? source->size[d] : 1))
@@ -418,10 +418,10 @@ bool meta_index_copy(struct meta_ctx *c)
 			"dimensionality (%d), destination dimensionality (%d)",
 			source->rank, self->rank);
 	if (index->dtype != DT_I64)
-		return err_set(c->err, "index_copy_(): Expected a long tensor for index, but got %s", promote_torch_name(index->dtype));
+		return err_set(c->err, "index_copy_(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].c10);
 	if (self->dtype != source->dtype)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype, but got (self) %s and (source) %s",
-			promote_torch_name(self->dtype), promote_torch_name(source->dtype));
+			dtype_info[self->dtype].c10, dtype_info[source->dtype].c10);
 	struct meta s = without(self, d), o = without(source, d);
 	if (!meta_same_sizes(&s, &o))
 		return err_set(c->err,

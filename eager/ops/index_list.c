@@ -362,7 +362,7 @@ bool meta_index_put(struct meta_ctx *c)
 	if (values->dtype != self.meta.dtype)
 		return err_set(c->err,
 			"Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
-			promote_torch_name(self.meta.dtype), promote_torch_name(values->dtype));
+			dtype_info[self.meta.dtype].c10, dtype_info[values->dtype].c10);
 	if (nothing)
 		return check_values(values, c->in[A_index_put_self], c->err);
 	if (!plain) /* the sizes of values wait for the data; those of masks do not */

@@ -369,33 +369,6 @@ int64_t slice_clamp(int64_t *start, int64_t *end, int64_t size, int64_t step)
 
 /* ---- scalars ------------------------------------------------------------------------------------------------------ */
 
-static const char *cpp_name(enum dtype t)
-{
-	switch (t) {
-	case DT_B8: return "bool";
-	case DT_U8: return "uint8_t";
-	case DT_I8: return "int8_t";
-	case DT_I16: return "int16_t";
-	case DT_I32: return "int";
-	case DT_I64: return "int64_t";
-	case DT_F16: return "c10::Half";
-	case DT_BF16: return "c10::BFloat16";
-	case DT_F32: return "float";
-	default: return "double";
-	}
-}
-
-static int64_t int_max(enum dtype t)
-{
-	switch (t) {
-	case DT_U8: return UINT8_MAX;
-	case DT_I8: return INT8_MAX;
-	case DT_I16: return INT16_MAX;
-	case DT_I32: return INT32_MAX;
-	default: return INT64_MAX;
-	}
-}
-
 /* c10::overflows: an integer may wrap below an unsigned type by as much as its range, a double may not leave the type's range;
  * infinities fit floating types only, everything fits bool. */
 static bool scalar_overflows(const struct scalar *s, enum dtype t)
@@ -403,14 +376,13 @@ static bool scalar_overflows(const struct scalar *s, enum dtype t)
 	if (t == DT_B8)
 		return false;
 	if (dtype_is_float(t)) {
-		double max = ldexp(2 - ldexp(1, 1 - dtype_info[t].precision), dtype_info[t].emax);
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		return !isinf(v) && fabs(v) > max;
+		return !isinf(v) && fabs(v) > dtype_max(t);
 	}
-	int64_t max = int_max(t), min = t == DT_U8 ? 0 : -max - 1;
+	int64_t max = dtype_int_max(t), min = dtype_int_min(t);
 	if (s->kind == SC_FLOAT)
 		return !(s->f >= (double)min && s->f <= (double)max);
-	if (t == DT_U8)
+	if (dtype_is_unsigned(t))
 		return s->i > max || s->i < -max;
 	return s->i > max || s->i < min;
 }
@@ -418,14 +390,13 @@ static bool scalar_overflows(const struct scalar *s, enum dtype t)
 bool scalar_fits(const struct scalar *s, enum dtype t, struct err *err)
 {
 	if (s->kind != SC_BOOL && scalar_overflows(s, t))
-		return err_set(err, "value cannot be converted to type %s without overflow", cpp_name(t));
+		return err_set(err, "value cannot be converted to type %s without overflow", dtype_info[t].cpp);
 	return true;
 }
 
 bool scalar_fits_fill(const struct scalar *s, const struct meta *m, struct err *err)
 {
-	bool half = m->dtype == DT_F16 || m->dtype == DT_BF16;
-	return (half && meta_numel(m) == 1) || scalar_fits(s, m->dtype, err);
+	return (dtype_is_narrow(m->dtype) && meta_numel(m) == 1) || scalar_fits(s, m->dtype, err);
 }
 
 /* The largest double that passes the test above for int64_t is 2^63, which C cannot convert; PyTorch's machines give the minimum. */

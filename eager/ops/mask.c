@@ -17,29 +17,13 @@ static bool masked_meta(struct meta_ctx *c)
 	return true;
 }
 
-/* masked_fill_'s text names C++ types. */
-static const char *cpp_name(enum dtype t)
-{
-	static const char *const name[NDTYPES] = {[DT_B8] = "bool",
-		[DT_U8] = "unsigned char",
-		[DT_I8] = "signed char",
-		[DT_I16] = "short int",
-		[DT_I32] = "int",
-		[DT_I64] = "long int",
-		[DT_F16] = "c10::Half",
-		[DT_BF16] = "c10::BFloat16",
-		[DT_F32] = "float",
-		[DT_F64] = "double"};
-	return name[t];
-}
-
 /* ---- masked_fill ------------------------------------------------------------------------------------------------------- */
 
 bool meta_masked_fill(struct meta_ctx *c)
 {
 	if (c->in[A_masked_fill_mask]->dtype != DT_B8)
 		return err_set(
-			c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", cpp_name(c->in[A_masked_fill_mask]->dtype));
+			c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_info[c->in[A_masked_fill_mask]->dtype].full_cpp);
 	return masked_meta(c) && scalar_fits(&c->n->arg[A_masked_fill_value].scalar, c->in[A_masked_fill_self]->dtype, c->err);
 }
 
@@ -70,11 +54,11 @@ bool meta_masked_scatter(struct meta_ctx *c)
 {
 	enum dtype self = c->in[A_masked_scatter_self]->dtype, source = c->in[A_masked_scatter_source]->dtype;
 	if (self != source)
-		return err_set(c->err, "masked_scatter: expected self and source to have same dtypes but got%s and %s", promote_torch_name(self),
-			promote_torch_name(source));
+		return err_set(c->err, "masked_scatter: expected self and source to have same dtypes but got%s and %s", dtype_info[self].c10,
+			dtype_info[source].c10);
 	if (c->in[A_masked_scatter_mask]->dtype != DT_B8)
 		return err_set(c->err, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
-			promote_torch_name(c->in[A_masked_scatter_mask]->dtype));
+			dtype_info[c->in[A_masked_scatter_mask]->dtype].c10);
 	return masked_meta(c);
 }
 
@@ -149,7 +133,7 @@ bool meta_where(struct meta_ctx *c)
 	struct meta *o = &c->out[0];
 	if (c->in[A_where_condition]->dtype != DT_B8 && c->in[A_where_condition]->dtype != DT_U8)
 		return err_set(c->err, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-			promote_torch_name(c->in[A_where_condition]->dtype));
+			dtype_info[c->in[A_where_condition]->dtype].c10);
 	promote_tensor(&p, c->in[A_where_self]);
 	promote_tensor(&p, c->in[A_where_other]);
 	enum dtype t = promote_result(&p);

@@ -266,24 +266,6 @@ static bool result(struct meta_ctx *c, const struct meta *self, const int64_t *s
 	return true;
 }
 
-/* As caffe2's TypeMeta names element types. */
-static const char *c_name(enum dtype t)
-{
-	static const char *const name[NDTYPES] = {
-		[DT_B8] = "bool",
-		[DT_U8] = "unsigned char",
-		[DT_I8] = "signed char",
-		[DT_I16] = "short",
-		[DT_I32] = "int",
-		[DT_I64] = "long",
-		[DT_F16] = "c10::Half",
-		[DT_BF16] = "c10::BFloat16",
-		[DT_F32] = "float",
-		[DT_F64] = "double",
-	};
-	return name[t];
-}
-
 static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struct meta *b, const char *first)
 {
 	if (a->rank != 2)
@@ -294,7 +276,8 @@ static bool check_matrices(struct meta_ctx *c, const struct meta *a, const struc
 		return err_set(c->err, "mat1 and mat2 shapes cannot be multiplied (%lldx%lld and %lldx%lld)", (long long)a->size[0],
 			(long long)a->size[1], (long long)b->size[0], (long long)b->size[1]);
 	if (a->dtype != b->dtype)
-		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", c_name(a->dtype), c_name(b->dtype));
+		return err_set(c->err, "expected m1 and m2 to have the same dtype, but got: %s != %s", dtype_info[a->dtype].short_cpp,
+			dtype_info[b->dtype].short_cpp);
 	return true;
 }
 
@@ -314,10 +297,10 @@ static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size,
 	if (size[0] == 0 || size[1] == 0 || (dtype_is_float(t) && inner == 0))
 		return true;
 	if (dtype_is_float(t))
-		return scalar_fits(alpha, t == DT_F64 ? t : DT_F32, c->err) && scalar_fits(beta, t == DT_F64 ? t : DT_F32, c->err);
+		return scalar_fits(alpha, dtype_compute(t), c->err) && scalar_fits(beta, dtype_compute(t), c->err);
 	if (inner == 0)
 		return beta->kind != SC_FLOAT || beta->f == 0
-			|| err_set(c->err, "result type Float can't be cast to the desired output type %s", promote_torch_name(t));
+			|| err_set(c->err, "result type Float can't be cast to the desired output type %s", dtype_info[t].c10);
 	return scalar_fits(alpha, t, c->err) && scalar_fits(beta, t, c->err);
 }
 
@@ -335,8 +318,8 @@ bool meta_addmm(struct meta_ctx *c)
 				(long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
 	}
 	if (bias->dtype != a->dtype)
-		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", promote_torch_name(bias->dtype),
-			promote_torch_name(b->dtype));
+		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", dtype_info[bias->dtype].c10,
+			dtype_info[b->dtype].c10);
 	return check_factors(c, bias->dtype, size, a->size[1]) && result(c, bias, size, 2);
 }
 
@@ -346,7 +329,7 @@ static bool check_dtypes(struct meta_ctx *c, const struct meta *a, const struct 
 		return true;
 	if (meta_numel(a) == 0 || meta_numel(b) == 0)
 		return err_limit(c->err, "of two dtypes without elements: PyTorch does not always look at them");
-	return err_set(c->err, "expected scalar type %s but found %s", promote_torch_name(a->dtype), promote_torch_name(b->dtype));
+	return err_set(c->err, "expected scalar type %s but found %s", dtype_info[a->dtype].c10, dtype_info[b->dtype].c10);
 }
 
 bool meta_bmm(struct meta_ctx *c)
@@ -383,8 +366,8 @@ bool meta_dot(struct meta_ctx *c)
 	if (a->rank != 1 || b->rank != 1)
 		return err_set(c->err, "1D tensors expected, but got %dD and %dD tensors", a->rank, b->rank);
 	if (a->dtype != b->dtype)
-		return err_set(c->err, "dot : expected both vectors to have same dtype, but found %s and %s", promote_torch_name(a->dtype),
-			promote_torch_name(b->dtype));
+		return err_set(c->err, "dot : expected both vectors to have same dtype, but found %s and %s", dtype_info[a->dtype].c10,
+			dtype_info[b->dtype].c10);
 	if (a->size[0] != b->size[0])
 		return err_set(c->err,
 			"inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got "

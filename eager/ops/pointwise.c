@@ -59,9 +59,6 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		} else if (info->param[k].kind == K_SCALAR) {
 			t->narrow_scalars = t->narrow_scalars && info->param[k].role != R_FACTOR;
 			t->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
-		} else if (info->param[k].kind == K_STR) {
-			static const struct scalar is_default = {SC_INT, 0, 0}, is_other = {SC_INT, 1, 0};
-			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
 		}
 	}
 	t->common = common_dtype(n, in, t->nin, promo);
@@ -303,7 +300,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 	const int power = op_arg(c->n->op, N_exponent);
 	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
 		return err_set(c->err, "Integers to negative integer powers are not allowed.");
-	enum dtype compute = common == DT_F16 || common == DT_BF16 ? DT_F32 : common;
+	enum dtype compute = dtype_compute(common);
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
@@ -361,9 +358,6 @@ static bool check_subtract(const struct meta_ctx *c)
 
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
-	const int approximate = op_arg(c->n->op, N_approximate);
-	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
-		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
 	if (promo == PROMO_NEGATE && common == DT_B8)
@@ -401,7 +395,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
-	if (op_arg(c->n->op, N_threshold) >= 0) { /* threshold_backward's iterator takes self first */
+	if (promo == PROMO_GRADIENT && op_arg(c->n->op, N_self) == 1) { /* threshold_backward's iterator takes self first */
 		const struct meta *gradient = in[0];
 		in[0] = in[1];
 		in[1] = gradient;

@@ -20,11 +20,6 @@
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
 #undef ROW_GRADIENT
-#undef GELU
-#undef GELU_SLOPE
-#undef GELU_BEND
-#undef GELU_TANH
-#undef GELU_TANH_SLOPE
 #undef SIGN
 #undef RELU
 #undef CLAMP

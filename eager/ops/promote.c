@@ -3,8 +3,6 @@
 
 #include "generated/op_id.h"
 
-static bool is_narrow_float(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
-
 enum dtype promote_types(enum dtype a, enum dtype b)
 {
 	if (a == b)
@@ -17,7 +15,7 @@ enum dtype promote_types(enum dtype a, enum dtype b)
 	/* Now a < b in table order, which is promotion order but for two pairs that contain neither of the two. */
 	if (a == DT_U8 && b == DT_I8)
 		return DT_I16;
-	if (is_narrow_float(a) && is_narrow_float(b))
+	if (dtype_is_narrow(a) && dtype_is_narrow(b))
 		return DT_F32;
 	return b;
 }
@@ -38,13 +36,16 @@ void promote_scalar(struct promotion *p, const struct scalar *s)
 	add(&p->wrapped, s->kind == SC_FLOAT ? DT_F32 : s->kind == SC_INT ? DT_I64 : DT_B8);
 }
 
+/* bool < int < float. */
+static int kind(enum dtype t) { return dtype_is_float(t) ? 2 : dtype_is_int(t); }
+
 /* The higher category decides within its kind; a lower one counts if its kind is higher. */
 static int combine(int higher, int lower)
 {
 	if (higher < 0 || lower < 0)
 		return MAX(higher, lower);
 	enum dtype h = (enum dtype)higher, l = (enum dtype)lower;
-	return dtype_info[l].kind > dtype_info[h].kind ? (int)promote_types(h, l) : higher;
+	return kind(l) > kind(h) ? (int)promote_types(h, l) : higher;
 }
 
 enum dtype promote_result(const struct promotion *p)
@@ -96,23 +97,6 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
 	return true;
 }
 
-const char *promote_torch_name(enum dtype t)
-{
-	static const char *const name[NDTYPES] = {
-		[DT_B8] = "Bool",
-		[DT_U8] = "Byte",
-		[DT_I8] = "Char",
-		[DT_I16] = "Short",
-		[DT_I32] = "Int",
-		[DT_I64] = "Long",
-		[DT_F16] = "Half",
-		[DT_BF16] = "BFloat16",
-		[DT_F32] = "Float",
-		[DT_F64] = "Double",
-	};
-	return name[t];
-}
-
 bool dtype_refuse(int op, enum dtype t, struct err *err)
 {
 	static const struct {
@@ -123,7 +107,7 @@ bool dtype_refuse(int op, enum dtype t, struct err *err)
 #include "eager/ops/dtype_refusals.def"
 	};
 	if (refusal[op].kernel)
-		return err_set(err, "\"%s\" not implemented for '%s'", refusal[op].kernel, promote_torch_name(t));
+		return err_set(err, "\"%s\" not implemented for '%s'", refusal[op].kernel, dtype_info[t].c10);
 	if (refusal[op].words)
 		return err_set(err, "%s", refusal[op].words);
 	return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);

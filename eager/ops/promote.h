@@ -27,6 +27,5 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
 /* Refuses dtype t for a row that does not list it: with PyTorch's text where PyTorch refuses it (dtype_refusals.def), else as a limit of
  * ours, which is no reason to raise. Returns false. */
 bool dtype_refuse(int op, enum dtype t, struct err *err);
-const char *promote_torch_name(enum dtype t); /* "Float", "Long", …: as PyTorch's error texts name dtypes */
 
 #endif

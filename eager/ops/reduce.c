@@ -192,7 +192,7 @@ bool meta_mean(struct meta_ctx *c)
 	bool given = node_dtype(&t, c->n);
 	if (!dtype_is_float(t))
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype. Got: %s",
-			given ? "Optional" : "Input", promote_torch_name(t));
+			given ? "Optional" : "Input", dtype_info[t].c10);
 	return shape_rule(c, t);
 }
 

@@ -81,7 +81,7 @@ static bool scan(struct kern_ctx *c, bool product)
 	enum dtype t = c->out->meta.dtype;
 	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
 	const double *x = dtype_is_float(t) ? load_doubles(c->in[A_reduction_self], t, c->scratch) : NULL;
-	bool narrow = t == DT_F16 || t == DT_BF16;
+	enum dtype carried = dtype_info[t].acc;
 	const int64_t *k = dtype_is_float(t) ? NULL : load_ints(c->in[A_reduction_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++) {
 		double acc = product ? 1 : 0;
@@ -90,8 +90,7 @@ static bool scan(struct kern_ctx *c, bool product)
 			int64_t at = lane_at(&l, lane, i);
 			if (x) {
 				acc = product ? acc * x[at] : acc + x[at];
-				if (narrow)
-					acc = (double)(float)acc;
+				acc = dtype_round(carried, acc);
 				put_double(c->out, at, acc);
 			} else {
 				iacc = product ? wrap_mul(iacc, k[at]) : wrap_add(iacc, k[at]);

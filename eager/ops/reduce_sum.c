@@ -45,7 +45,7 @@ bool kern_mean(struct kern_ctx *c)
 	struct lanes l;
 	reduce_lanes(&l, c->n, &c->in[A_mean_self]->meta, c->scratch);
 	enum dtype t = c->out->meta.dtype;
-	t = t == DT_F16 || t == DT_BF16 ? DT_F32 : t;
+	t = dtype_compute(t);
 	const double *x = load_doubles(c->in[A_mean_self], t, c->scratch);
 	for (int64_t lane = 0; lane < l.nlane; lane++)
 		put_double(c->out, lane, dtype_round(t, dtype_round(t, lane_sum(&l, lane, x)) / (double)l.count));

@@ -123,7 +123,7 @@ static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int mi
 	if (dtype_wrap(t, s->i) == s->i || (s->i > 0) != least)
 		return true;
 	return err_set(err, "RuntimeError: Clamp %s value %g is outside the representable range of %s", least ? "min" : "max", (double)s->i,
-		promote_torch_name(t));
+		dtype_info[t].c10);
 }
 
 bool legality_version(const struct prog *p, int node, int minor, struct err *err)

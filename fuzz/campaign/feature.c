@@ -55,11 +55,11 @@ static void grad_path(struct visit *v)
 
 /* ---- rows and edges ------------------------------------------------------------------------------------------------------------- */
 
-enum dtype_class { CLASS_HALF, CLASS_FLOAT, CLASS_DOUBLE, CLASS_BYTE, CLASS_INT, CLASS_BOOL };
-static enum dtype_class class_of(enum dtype t)
+enum storage_class { CLASS_HALF, CLASS_FLOAT, CLASS_DOUBLE, CLASS_BYTE, CLASS_INT, CLASS_BOOL };
+static enum storage_class class_of(enum dtype t)
 {
 	if (dtype_is_float(t))
-		return dtype_nbytes(t) == 2 ? CLASS_HALF : dtype_nbytes(t) == 4 ? CLASS_FLOAT : CLASS_DOUBLE;
+		return dtype_is_narrow(t) ? CLASS_HALF : dtype_nbytes(t) == 4 ? CLASS_FLOAT : CLASS_DOUBLE;
 	return t == DT_B8 ? CLASS_BOOL : dtype_nbytes(t) < 4 ? CLASS_BYTE : CLASS_INT;
 }
 

@@ -7,8 +7,6 @@
 #include "fuzz/cli/catch.h"
 #include "fuzz/triage/profile.h"
 
-static const enum dtype floats[] = {DT_F64, DT_F32, DT_F16, DT_BF16};
-
 /* ---- catch --------------------------------------------------------------------------------------------------------------------- */
 
 static double percent(struct catch_count c) { return c.planted ? 100.0 * (double)c.flagged / (double)c.planted : NAN; }
@@ -100,13 +98,15 @@ bool bench_catch(const struct options *o, struct err *err)
 			cases[f].fill, cases[f].licence);
 		table_begin(&tb, title);
 		struct catch_table sum = {0};
-		for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
+		for (int k = NDTYPES - 1; ok && k >= 0; k--) {
+			if (!(DTS_FLOAT >> k & 1))
+				continue;
 			struct catch_table t = {0};
 			char what[32];
-			snprintf(what, sizeof what, "%s %s", dtype_info[floats[k]].name, cases[f].fill);
+			snprintf(what, sizeof what, "%s %s", dtype_info[k].name, cases[f].fill);
 			struct catch_case c = {.arena = &a,
-				.source = bench_source(o, dtype_info[floats[k]].name),
-				.dtype = floats[k],
+				.source = bench_source(o, dtype_info[k].name),
+				.dtype = (enum dtype)k,
 				.fill = cases[f].fill,
 				.licence = cases[f].licence,
 				.missed = show_miss,
@@ -201,15 +201,17 @@ bool bench_tightness(const struct options *o, struct err *err)
 		struct licence_profile l;
 		CHECK(profile_named(&l, targets[g]));
 		for (int f = 0; ok && f < (g ? 1 : ARRAY_LEN(fills)); f++) {
-			for (int k = 0; ok && k < ARRAY_LEN(floats); k++) {
+			for (int k = NDTYPES - 1; ok && k >= 0; k--) {
+				if (!(DTS_FLOAT >> k & 1))
+					continue;
 				struct shares *s = xmalloc(sizeof *s);
 				*s = (struct shares){0};
 				struct catch_case c = {
-					.arena = &a, .source = bench_source(o, dtype_info[floats[k]].name), .dtype = floats[k], .fill = fills[f]};
+					.arena = &a, .source = bench_source(o, dtype_info[k].name), .dtype = (enum dtype)k, .fill = fills[f]};
 				for (int64_t i = 0; ok && i < n; i++)
 					ok = tight_one(s, &c, &l, err);
 				char name[64];
-				snprintf(name, sizeof name, "%s %s%s", dtype_info[floats[k]].name, fills[f], g ? " (inductor)" : "");
+				snprintf(name, sizeof name, "%s %s%s", dtype_info[k].name, fills[f], g ? " (inductor)" : "");
 				double e = (double)MAX(s->n, 1);
 				table_row(&tb, name,
 					(double[]){(double)s->n, 100 * (double)s->known[KNOWN_EXACT] / e, 100 * (double)s->known[KNOWN_ENCLOSED] / e,

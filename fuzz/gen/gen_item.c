@@ -101,8 +101,12 @@ static int draw_data(struct world *w, int row, int64_t value, int64_t *data)
 /* i64, or another dtype that has the number. */
 static enum dtype draw_integer(struct world *w, int64_t value)
 {
-	static const enum dtype small[] = {DT_I32, DT_I16, DT_I8, DT_U8};
-	return value < 100 && choose_chance(w->c, 20) ? small[choose_below(w->c, ARRAY_LEN(small))] : DT_I64;
+	enum dtype small[NDTYPES];
+	int n = 0;
+	for (int t = NDTYPES - 1; t >= 0; t--)
+		if (op_info[OP_item].dtypes >> t & 1 && t != DT_I64)
+			small[n++] = (enum dtype)t;
+	return value < 100 && choose_chance(w->c, 20) ? small[choose_below(w->c, (uint64_t)n)] : DT_I64;
 }
 
 static int add_data_input(struct world *w, struct prog *p, int row, int64_t value)

@@ -28,18 +28,14 @@ static const int family_base[NFAMILIES] = {
 	[F_POINTWISE] = 4,
 	[F_INPLACE] = 3,
 	[F_MULTI] = 2,
+	[F_COMPOSED] = 3,
 };
 static const int dtype_base[NDTYPES] = {
-	[DT_F32] = 10,
-	[DT_F64] = 4,
-	[DT_F16] = 3,
-	[DT_BF16] = 3,
-	[DT_I64] = 2,
-	[DT_I32] = 2,
-	[DT_U8] = 1,
-	[DT_I8] = 1,
-	[DT_I16] = 1,
-	[DT_B8] = 1,
+#define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, compute, acc, letter, c10, cpp, full_cpp,     \
+	short_cpp, reach, step, weight)                                                                                                        \
+	[DT_##id] = weight,
+#include "eager/lang/dtype.def"
+#undef DT
 };
 
 /* Named policies: share of short blocks in percent, and what is louder. */

@@ -232,15 +232,25 @@ static bool has_dtype(const struct prog *p, enum dtype dt)
 	return false;
 }
 
+/* The dtypes of a set, the widest ones first. */
+static int listed(enum dtype out[NDTYPES], int set)
+{
+	int n = 0;
+	for (int t = NDTYPES - 1; t >= 0; t--)
+		if (set >> t & 1)
+			out[n++] = (enum dtype)t;
+	return n;
+}
+
 static void sweep_dtypes(struct sweep *s)
 {
-	static const enum dtype floats[] = {DT_F64, DT_F32, DT_F16, DT_BF16}, ints[] = {DT_I64, DT_I32, DT_I16, DT_U8};
 	for (int from = 0; from < NDTYPES; from++) {
-		const enum dtype *to = dtype_is_float((enum dtype)from) ? floats : ints;
+		enum dtype to[NDTYPES];
+		const int n = listed(to, dtype_is_float((enum dtype)from) ? DTS_FLOAT : DTS_INT);
 		if ((enum dtype)from == DT_B8 || !has_dtype(s->plan.p, (enum dtype)from))
 			continue;
 		begin(s, SWEEP_DTYPES, arena_printf(s->a, "dtype %s", dtype_info[from].name));
-		for (int i = 0; i < ARRAY_LEN(floats); i++) {
+		for (int i = 0; i < n; i++) {
 			struct arena edited;
 			struct prog q;
 			struct err err = {0};

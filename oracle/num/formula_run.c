@@ -191,7 +191,7 @@ static const struct num *run_form(
 	/* An operator's result has the tensor's dtype where the licence says so (LF_STEPS); a kernel's steps never. */
 	struct lic_rule in_kernel = *h->l;
 	in_kernel.flags &= ~(unsigned)LF_STEPS;
-	const struct how inside = {h->l->compute, h->l, false}, step = {h->dt, s->kernel ? &in_kernel : h->l, false};
+	const struct how inside = {.dt = h->l->compute, .l = h->l}, step = {.dt = h->dt, .l = s->kernel ? &in_kernel : h->l};
 	struct runner r = {s, row, h, &inside, &step, ids, room};
 	for (int k = 0; k < s->n; k++)
 		run_step(&r, k);

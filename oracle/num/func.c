@@ -693,7 +693,7 @@ static struct num pow_at(const struct num *a, double b, bool rounded, const stru
 static int pow_exponents(double out[3], double b, const struct how *h)
 {
 	double single = num_rn(DT_F32, b, 0), half = num_rn(h->dt, single, 0);
-	bool is_half = h->dt == DT_F16 || h->dt == DT_BF16;
+	bool is_half = dtype_is_narrow(h->dt);
 	int n = 0;
 	out[n++] = is_half ? half : b;
 	if (is_half ? h->l->flags & LF_WIDE && b != half : h->dt == DT_F32 && single != b)
@@ -768,9 +768,10 @@ UNARY(CLAMP)
 	if ((lower && sure_nan(x[1])) || (upper && sure_nan(x[2]))) {
 		/* 2.15.0: NaN. 2.11.0: NaN if there are two bounds; alone it bounds nothing (TensorCompare.cpp, both measured). */
 		struct num nan = num_exact(h->dt, NAN);
-		if (both || (h->l->flags & LF_OPEN && !(h->l->flags & LF_CLOSED)))
+		const enum clamp_nan alone = h->semantics->clamp_nan;
+		if (both || alone == CLAMP_NAN_WINS)
 			return nan;
-		return h->l->flags & LF_OPEN ? num_hull(x[0], &nan) : *x[0];
+		return alone == CLAMP_NAN_EITHER ? num_hull(x[0], &nan) : *x[0];
 	}
 	struct num m = lower ? extreme(x[0], x[1], h, 1) : *x[0];
 	m = upper ? extreme(&m, x[2], h, -1) : m;

@@ -16,8 +16,9 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 
 /* How one step is to be computed: the block's dtype and the rule of its licence class. */
 struct how {
 	enum dtype dt;
-	const struct lic_rule *l; /* NULL for integer dtypes */
-	bool constant_b;          /* DIV: the divisor is a constant of the program */
+	const struct lic_rule *l;                 /* NULL for integer dtypes */
+	bool constant_b;                          /* DIV: the divisor is a constant of the program */
+	const struct target_semantics *semantics; /* NULL for steps inside a formula */
 };
 
 /* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool

@@ -92,7 +92,7 @@ ADJ(EXP)
 ADJ(LOG)
 {
 	(void)y;
-	gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false});
+	gx[0] = div_of(g, x[0], &(struct how){.dt = h->dt, .l = h->l});
 }
 ADJ(LOG1P)
 {
@@ -116,7 +116,7 @@ ADJ(SQRT)
 {
 	struct num d = num_scale(*y, 2);
 	zero_sign(&d, x[0], x[0]->hi);
-	gx[0] = div_of(g, &d, &(struct how){h->dt, h->l, false});
+	gx[0] = div_of(g, &d, &(struct how){.dt = h->dt, .l = h->l});
 }
 ADJ(RSQRT)
 {
@@ -134,7 +134,7 @@ ADJ(RECIP)
 ADJ(SIN)
 {
 	(void)y;
-	struct how in = {h->dt, h->l, false};
+	struct how in = {.dt = h->dt, .l = h->l};
 	struct num c = cos_of(x[0], &in);
 	gx[0] = mul_last(g, &c, h);
 }
@@ -219,7 +219,7 @@ ADJ(POW)
 	/* Overflow on the way is optional: the power may be taken in the compute type. */
 	struct lic_rule wide = *h->l;
 	wide.flags |= LF_WIDE;
-	struct how inside = {h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), &wide, false};
+	struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), .l = &wide};
 	struct num p = pow_of(x[0], &e, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);
@@ -286,10 +286,10 @@ ADJ(CLAMP)
 	bool lower = x[1] != x[0], upper = x[2] != x[0];
 	int low = lower ? num_le(x[1], x[0]) : 1, high = upper ? num_le(x[0], x[2]) : 1;
 	int t = low == 0 || high == 0 ? 0 : low == 1 && high == 1 ? 1 : -1;
-	if (h->l->flags & LF_OPEN) {
+	if (h->semantics->clamp_gradient != CLAMP_PASSES) {
 		int above = lower ? num_lt(x[1], x[0]) : 1, below = upper ? num_lt(x[0], x[2]) : 1;
 		int open = above == 0 || below == 0 ? 0 : above == 1 && below == 1 ? 1 : -1;
-		t = h->l->flags & LF_CLOSED && open != t ? -1 : open;
+		t = h->semantics->clamp_gradient == CLAMP_PASSES_EITHER && open != t ? -1 : open;
 	}
 	if (sure_nan(x[0]))
 		t = 0; /* no comparison holds */

@@ -5,11 +5,29 @@
 
 #include <float.h>
 
+/* Powers of two as constant expressions: 2^e, from its bits. */
+#define BIT2(e, bit)  ((e) & (bit) ? (double)(1ull << ((bit) > 32 ? 32 : (bit))) : 1.0)
+#define WHOLE2(e)                                                                                                                          \
+	(BIT2(e, 1) * BIT2(e, 2) * BIT2(e, 4) * BIT2(e, 8) * BIT2(e, 16) * BIT2(e, 32) * ((e) & 64 ? 0x1p64 : 1.0)                             \
+		* ((e) & 128 ? 0x1p128 : 1.0) * ((e) & 256 ? 0x1p256 : 1.0) * ((e) & 512 ? 0x1p512 : 1.0))
+#define POW2(e)       ((e) < 0 ? 1 / WHOLE2(-(e)) : WHOLE2(e))
+
+/* A format without infinity spends its largest significand on NaN: one ulp less, and the tie beyond its maximum is one to an even number. */
+#define MAX_TO_INF(p, emax)   (POW2(emax) * (2 - POW2(1 - (p))))
+#define MAX_TO_NAN(p, emax)   (POW2(emax) * (2 - POW2(2 - (p))))
+#define FROM_TO_INF(p, emax)  ((p) == 53 ? INFINITY : POW2(emax) * (2 - POW2(-(p))))
+#define FROM_TO_NAN(p, emax)  (MAX_TO_NAN(p, emax) + POW2((emax) - (p)) + POW2((emax) - 52))
+
+#define FORMAT_FLOAT(id, p, emin, max, from) [DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p))},
+#define FORMAT_BOOL(...)
+#define FORMAT_SIGNED(...)
+#define FORMAT_UNSIGNED(...)
+
 const struct num_format num_format[NDTYPES] = {
-	[DT_F16] = {11, -14, 0x1p-11, 65504.0, 65520.0, 0x1p-14, 0x1p-24},
-	[DT_BF16] = {8, -126, 0x1p-8, 0x1.fep127, 0x1.ffp127, 0x1p-126, 0x1p-133},
-	[DT_F32] = {24, -126, 0x1p-24, 0x1.fffffep127, 0x1.ffffffp127, 0x1p-126, 0x1p-149},
-	[DT_F64] = {53, -1022, 0x1p-53, 0x1.fffffffffffffp1023, INFINITY, 0x1p-1022, 0x1p-1074},
+#define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, ...)                                          \
+	FORMAT_##class(id, precision, emin, MAX_##overflow(precision, emax), FROM_##overflow(precision, emax))
+#include "eager/lang/dtype.def"
+#undef DT
 };
 
 /* ---- double-double ---- */
@@ -73,7 +91,7 @@ int64_t num_wrap(enum dtype dt, int64_t v)
 	if (dt == DT_B8)
 		return v != 0;
 	int unused = 64 - 8 * dtype_nbytes(dt);
-	uint64_t low = (uint64_t)v & UINT64_MAX >> unused, sign = dt == DT_U8 ? 0 : (uint64_t)1 << (63 - unused);
+	uint64_t low = (uint64_t)v & UINT64_MAX >> unused, sign = dtype_is_unsigned(dt) ? 0 : (uint64_t)1 << (63 - unused);
 	return (int64_t)((low ^ sign) - sign); /* bits above the sign become copies of it */
 }
 
@@ -484,7 +502,7 @@ struct num num_div(const struct num *a, const struct num *b)
 /* The format whose overflow nothing escapes: halves may stand in an f32 register. */
 static const struct num_format *widest(enum dtype dt, int nr)
 {
-	return &num_format[nr & NR_WIDE && (dt == DT_F16 || dt == DT_BF16) ? DT_F32 : dt];
+	return &num_format[nr & NR_WIDE ? dtype_compute(dt) : dt];
 }
 
 /* Which infinities come of c +- rad (times 2^e) in format f, and that nothing else does (NUM_NOFIN). Halves were rounded to f32 first,
@@ -579,7 +597,7 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 	v->flags &= (uint8_t)~NUM_MOVED;
 	if (v->flags & (NUM_NOFIN | NUM_ANY))
 		return;
-	bool halves = dt == DT_F16 || dt == DT_BF16;
+	bool halves = dtype_is_narrow(dt);
 	if (v->rad == 0) {
 		bool fits = fabs(v->hi) <= f->max && num_fits(dt, v->hi, v->lo);
 		if (fits && (!(nr & NR_FTZ) || v->hi == 0 || fabs(v->hi) >= f->normal))
@@ -621,7 +639,7 @@ struct num num_rounded(struct num v, enum dtype dt, int nr)
 void num_settle(struct num *v, enum dtype dt)
 {
 	struct dd low = dd_add_d(num_dd(v), -v->rad * (1 + 0x1p-50)), high = dd_add_d(num_dd(v), v->rad * (1 + 0x1p-50));
-	enum dtype wide = dt == DT_F64 ? DT_F64 : DT_F32;
+	enum dtype wide = dtype_compute(dt);
 	double r = num_rn(wide, low.hi, low.lo);
 	if (!(v->flags & NUM_SPECIAL) && isfinite(r) && r == num_rn(wide, high.hi, high.lo) && num_fits(dt, r, 0)) {
 		v->hi = r;
@@ -631,7 +649,7 @@ void num_settle(struct num *v, enum dtype dt)
 
 void num_convert(struct num *v, enum dtype dt, int nr)
 {
-	bool twice = v->dtype == DT_F64 && (dt == DT_F16 || dt == DT_BF16) && v->rad == 0 && !(v->flags & NUM_SPECIAL);
+	bool twice = v->dtype == DT_F64 && dtype_is_narrow(dt) && v->rad == 0 && !(v->flags & NUM_SPECIAL);
 	double through = twice ? num_rn(dt, num_rn(DT_F32, v->hi, v->lo), 0) : 0;
 	num_round(v, dt, nr);
 	if (twice && v->hi != through && v->rad == 0) {

@@ -328,7 +328,7 @@ bool ref_repeat(struct ref_ctx *c)
 	if (!meta_check_sizes(size, rank, c->err))
 		return false;
 	const sid *ids = ref_ids(c, c->in[A_repeat_self]);
-	for (int d = 0; d < m->rank && shape_is_half(m->dtype); d++)
+	for (int d = 0; d < m->rank && dtype_is_narrow(m->dtype); d++)
 		if (m->stride[d] == 0 && m->size[d] > 1) { /* broadcast: its own sum comes after this one's rounding */
 			ids = ref_copies(c, ids, meta_numel(m), m->dtype);
 			break;
@@ -450,7 +450,7 @@ bool ref_pixel_shuffle(struct ref_ctx *c)
 	out[0] = in[0] / (r * r);
 	if (!mul_i64(&out[1], in[1], r) || !mul_i64(&out[2], in[2], r) || !meta_check_sizes(size, m->rank, c->err))
 		return err_set(c->err, "pixel_shuffle: the result is too large");
-	bool cpu = !c->t->lic->cuda && meta_numel(m) > 0;
+	bool cpu = c->t->lic->semantics.layout == LAYOUT_CONVERTS && meta_numel(m) > 0;
 	int format = cpu ? shape_format(m) : 0;
 	if (format == 5)
 		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");

@@ -111,7 +111,7 @@ void scatter_combine(struct ref_ctx *c, sid *out, int64_t n, const struct writes
 	int64_t hits = 0;
 	for (int64_t k = 0; k < w->count; k++)
 		hits += count[w->cell[k]]++ == 0;
-	bool padded = hits && shape_is_half(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
+	bool padded = hits && dtype_is_narrow(how->dt) && c->t->lic->rule[LC_ACCUM][how->dt].flags & LF_ZERO;
 	if (padded && c->inplace) /* a neighbour in memory need not be an element of self */
 		ref_each_cell(c, c->in[A_overlaid_self], lose_sign);
 	if (how->every)
@@ -505,7 +505,7 @@ bool ref_index_add(struct ref_ctx *c)
 	struct writes w = {p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_add_source])};
 	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
 		return add_up(c, out, n, &w);
-	if (shape_is_half(m->dtype)) {
+	if (dtype_is_narrow(m->dtype)) {
 		w.val = shape_scaled_half(c, w.val, w.count, alpha, m->dtype);
 		return add_up(c, out, n, &w);
 	}

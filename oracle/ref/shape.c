@@ -58,7 +58,7 @@ enum dtype shape_promote(enum dtype a, enum dtype b)
 	if (fa != fb)
 		return fa ? a : b;
 	if (fa) {
-		if (shape_is_half(a) && shape_is_half(b))
+		if (dtype_is_narrow(a) && dtype_is_narrow(b))
 			return DT_F32; /* f16 with bf16: neither holds the other */
 		return dtype_nbytes(a) > dtype_nbytes(b) ? a : b;
 	}
@@ -111,7 +111,6 @@ bool shape_can_cast(struct ref_ctx *c, enum dtype from, enum dtype to)
 	return err_set(c->err, "result type %s can't be cast to the desired output type %s", dtype_info[from].torch, dtype_info[to].torch);
 }
 
-static double float_max(enum dtype dt) { return ldexp(2.0 - ldexp(1.0, 1 - dtype_info[dt].precision), dtype_info[dt].emax); }
 
 bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
 {
@@ -120,10 +119,10 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 	bool fits = true;
 	if (dtype_is_float(dt)) {
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		fits = !isfinite(v) || fabs(v) <= float_max(dt);
+		fits = !isfinite(v) || fabs(v) <= dtype_max(dt);
 	} else {
 		int bits = 8 * dtype_nbytes(dt);
-		bool is_unsigned = dt == DT_U8;
+		bool is_unsigned = dtype_is_unsigned(dt);
 		double lo = is_unsigned ? 0 : -ldexp(1, bits - 1), end = ldexp(1, is_unsigned ? bits : bits - 1);
 		if (s->kind == SC_FLOAT)
 			fits = s->f >= lo && s->f < end; /* NaN fits nowhere */
@@ -137,7 +136,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 
 bool shape_fill_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n)
 {
-	return (n == 1 && shape_is_half(dt)) || shape_fits(c, s, dt, 1);
+	return (n == 1 && dtype_is_narrow(dt)) || shape_fits(c, s, dt, 1);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------------------------- */
@@ -436,7 +435,7 @@ sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 
 sid shape_number(struct ref_ctx *c, const struct scalar *s, enum dtype dt)
 {
-	if (shape_is_half(dt)) {
+	if (dtype_is_narrow(dt)) {
 		sid wide = shape_number(c, s, DT_F32);
 		return tape_map1(c->t, SF_CAST, dt, ref_ids_repeat(c, wide, 1), 1);
 	}

@@ -46,7 +46,6 @@ bool shape_can_cast(struct ref_ctx *c, enum dtype from, enum dtype to);
 bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n);
 /* The same for fill_ and what is made by it: looked at even without elements, but one half element overflows silently (2.11, CPU). */
 bool shape_fill_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_t n);
-static inline bool shape_is_half(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
 
 /* ---- sizes ---- */
 /* Broadcasts `size` (in/out) with m. */

@@ -4,7 +4,6 @@
 
 #include "oracle/tape/tape_impl.h"
 
-static inline bool is_half(enum dtype t) { return t == DT_F16 || t == DT_BF16; }
 static inline double num_low_mag(const struct num *a) { return a->flags & NUM_NOFIN ? INFINITY : fabs(a->hi) - a->rad; }
 static inline double finite_mag(const struct num *a) { return a->flags & NUM_NOFIN ? 0 : num_beyond_k(a) ? INFINITY : num_mag(a); }
 

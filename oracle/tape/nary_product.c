@@ -159,7 +159,7 @@ void cumsum_row(struct num *out, const struct num *in, int64_t len, const struct
 	struct num total = special; /* scaled down, where it leaves double */
 	bool folded = false, huge = false;
 	int qexp = 1 << 20;
-	double per_step = acc->u + (is_half(h->l->acc) ? num_format[DT_F32].u : 0); /* halves are added in f32, then rounded */
+	double per_step = acc->u + (dtype_is_narrow(h->l->acc) ? num_format[DT_F32].u : 0); /* halves are added in f32, then rounded */
 	for (int64_t i = 0; i < len; i++) {
 		const struct num *x = &in[i];
 		s.flags |= x->flags;

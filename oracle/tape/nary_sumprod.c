@@ -153,7 +153,7 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 		return r;
 	struct lic_rule bound = *h->l; /* no factor is there to be applied elsewhere: what overflows does */
 	bound.flags &= ~(unsigned)LF_LOOSE;
-	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
+	return sumprod_of(ta, tb, n, &(struct how){.dt = h->dt, .l = &bound}, h->dt == DT_F64);
 }
 
 /* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of
@@ -172,7 +172,7 @@ static void widen_onto(struct num *r, const struct num *product, const struct nu
 	if (exact)
 		return;
 	num_widen(r, (double)(n + 1) * acc->u * (product->rad == 0 ? abs : num_mag(other)) * (1 + 0x1p-30) + (double)n * acc->tiny);
-	if (is_half(h->dt))
+	if (dtype_is_narrow(h->dt))
 		num_widen(r, 2 * num_format[h->dt].u * num_mag(r));
 	if (abs >= acc->overflow)
 		r->flags |= NUM_INF | NUM_NAN;
@@ -271,7 +271,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 	double start = own ? beta * own->hi : 0; /* halves: both addends may be rounded before they meet */
 	/* The sum of products may be rounded before alpha scales it: 1025 denormal units, or half as many times 2. */
 	exact = exact && (alpha == 1 || num_fits(h->dt, (r.hi - start) / alpha, 0));
-	if (own && is_half(h->dt))
+	if (own && dtype_is_narrow(h->dt))
 		exact = exact && num_fits(h->dt, start, 0) && num_fits(h->dt, r.hi - start, 0) && fabs(start) < f->overflow
 			&& fabs(r.hi - start) < f->overflow;
 	if (!exact && !(r.flags & (NUM_NOFIN | NUM_ANY))) {
@@ -283,7 +283,7 @@ struct num sumprod_onto(const struct terms *ta, const struct terms *tb, int64_t 
 			num_widen(&r, f->u * num_mag(&r) * (1 + 0x1p-20) + f->tiny * scale);
 		if (num_mag(&r) >= f->overflow * fmin(scale, 1)) /* the sum before it is scaled, or what comes of it */
 			r.flags |= r.hi > 0 ? NUM_PINF : NUM_NINF;
-		if (own && is_half(h->dt)) {
+		if (own && dtype_is_narrow(h->dt)) {
 			double most = num_mag(&r) + 2 * (fabs(start) + fabs(beta) * own->rad);
 			num_widen(&r, f->u * most * (1 + 0x1p-20) + 2 * f->tiny);
 			if (most >= f->overflow)

@@ -13,7 +13,7 @@ static const struct num_format *mean_format(const struct how *h)
 /* The mean of one entry is that entry, but where a half may be kept in f32 in one place and rounded in another. */
 bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h)
 {
-	return n == 1 && (!is_half(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&t->val[e[0]]));
+	return n == 1 && (!dtype_is_narrow(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&t->val[e[0]]));
 }
 
 struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)

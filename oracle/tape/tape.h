@@ -64,7 +64,7 @@ sid *tape_ids(struct tape *t, int64_t n); /* undefined contents; n may be 0 */
 /* Marks what follows as belonging to program node `node` with operator `op`. */
 void tape_at(struct tape *t, int node, int op);
 /* Compute type of one kernel's inner steps: f32 for f16 and bf16, itself otherwise. */
-static inline enum dtype tape_inner(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
+static inline enum dtype tape_inner(enum dtype t) { return dtype_compute(t); }
 
 /* ---- sources ---- */
 sid tape_const_f(struct tape *t, enum dtype dt, double v);             /* v is rounded to dt first (float dtypes); exact */

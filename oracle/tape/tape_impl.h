@@ -25,7 +25,7 @@ static inline struct how block_how(const struct tape *t, const struct tape_block
 {
 	/* A conversion inside an operator is elided like one between two; the division of a mean is a division. */
 	enum licence_class lc = b->f == SF_CAST ? LC_CONVERT : b->f == SF_DIV && b->lc == LC_SUM ? LC_DIV : b->lc;
-	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false};
+	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false, &t->lic->semantics};
 }
 
 /* Entries of scalar k of a list block. */

@@ -12,9 +12,13 @@ from typing import Any
 
 import torch
 
-SHORT = {torch.bool: "b8", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
-         torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
-DTYPE = {v: k for k, v in SHORT.items()}
+# dtypes: short names; written by tests/unit/dtype_tables.py
+DT = {
+    "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+}
+# dtypes end
+SHORT = {v: k for k, v in DT.items()}
 FORMAT = {f: getattr(torch, f) for f in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 NODE = re.compile(r'(\w+)(?:: (?:"[^"]*"|\([^)]*\)))? = ([\w.]+)\((.*)\)$')
 
@@ -58,7 +62,7 @@ class Run:
     """One call of a program; `changes` as of its call line."""
 
     def __init__(self, text: str, fill: Any, changes: dict | None = None) -> None:
-        self.fill, self.env, self.storages, self.leaves = fill, {**DTYPE, **FORMAT, "inf": math.inf, "nan": math.nan}, [], {}
+        self.fill, self.env, self.storages, self.leaves = fill, {**DT, **FORMAT, "inf": math.inf, "nan": math.nan}, [], {}
         self.nodes, self.ret, self.back, self.changes = [], [], [], changes or {}
         for line in text.splitlines():
             line = line.strip()
@@ -170,7 +174,11 @@ def expectation(text: str, fill: Any) -> str:
 # Units in the last place by which PyTorch's own answer may differ from one machine to another: its vector library rounds log, sqrt, ...
 # by the processor's instruction set (seen: sqrt of f32, one unit).
 MACHINES_ULP = 2
-DIGITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
+# dtypes: digits; written by tests/unit/dtype_tables.py
+DIGITS = {  # stored bits of the significand
+    "f16": 10, "bf16": 7, "f32": 23, "f64": 52,
+}
+# dtypes end
 
 
 def near(a: str, b: str, dtype: str) -> bool:

@@ -12,10 +12,14 @@ import torch
 
 from examples import WORDS
 
-DT = {"b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-      "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+# dtypes: short names; written by tests/unit/dtype_tables.py
+DT = {
+    "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+}
+# dtypes end
 NAME = {v: k for k, v in DT.items()}
-FLOATS = ["f16", "bf16", "f32", "f64"]
+FLOATS = [name for name, dtype in DT.items() if dtype.is_floating_point]
 T_MUTATES, T_ACCUMULATES, T_NUMBERS = 4, 1 << 12, 1 << 13
 SIZES = [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 9, 17]
 
@@ -670,8 +674,10 @@ class Gen:
             if role == "accumulate":
                 return self.accumulate
             if role == "keep":
-                return OMIT
+                return OMIT if "default" in p else self.spoil()
             return rng.choice([OMIT, True, False]) if "default" in p else rng.random() < 0.5
+        if kind == "dtype" and role == "own":
+            return ("dtype", NAME[self.odd_dtype()])
         if kind == "dtype":
             if any(isinstance(v, float) for v in self.call.args):
                 return rng.choice([OMIT, ("dtype", rng.choice(FLOATS))])    # integers of such a range: 2.11 dies of a step of 0.5

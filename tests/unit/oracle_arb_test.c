@@ -112,7 +112,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 		rule.compute = DT_F32;
 		rule.ulp = 0;
 	}
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[1] = {0};
 	compared[f] = true;
 	double worst = 0;
@@ -260,7 +260,7 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 	sid ids[3 * ARB_ROW];
 	for (int i = 0; i < ARRAY_LEN(ids); i++)
 		ids[i] = (sid)i;
-	const struct how h = {DT_F64, &l.rule[LC_TRANS][DT_F64], false};
+	const struct how h = {.dt = DT_F64, .l = &l.rule[LC_TRANS][DT_F64]};
 	if (k < 0 && sf_info[f].arity > 0) {
 		sf_info[f].value(out, in->v, (const sid *const[3]){ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, n, &h);
 		return n;
@@ -391,7 +391,7 @@ static void test_rectangles(void)
 	licence_resolve(&l, LT_BUILTIN, LD_CPU);
 	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
 	rule.ulp = 0;
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[2] = {0, 1};
 	double worst = 0;
 	int judged = 0;

@@ -23,7 +23,7 @@ A Tensor has .dtype .size .stride .offset .requires_grad, and
     flat(), tolist()                    Python numbers, row-major; nested
     write(values)                       floats are rounded to the dtype (to infinity beyond its range), integers wrap as in C
     as_strided(size, stride, offset)    another Tensor on the same storage
-    numpy()                             a view of the storage, where numpy is installed; not of bfloat16
+    numpy()                             a view of the storage, where numpy is installed and has the dtype
 
 run returns a list or tuple of outputs, or (outputs, gradients). An output is a Tensor, an array (numpy's, or whatever has the buffer
 protocol or __array__) or a number: 0-d, of the dtype that the program says if that is of its kind. gradients is a dict with one of these
@@ -46,6 +46,7 @@ import faulthandler
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import platform
 import re
@@ -63,10 +64,20 @@ OK, RAISED, UNSUPPORTED, HARNESS = 0, 1, 2, 5  # enum result_status
 OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
 MAX_RANK = 8
-DTYPES = {  # struct's letter and bytes of an element; bfloat16 has none
-    "bool": ("?", 1), "uint8": ("B", 1), "int8": ("b", 1), "int16": ("h", 2), "int32": ("i", 4), "int64": ("q", 8),
-    "float16": ("e", 2), "bfloat16": ("", 2), "float32": ("f", 4), "float64": ("d", 8),
+# dtypes: letters; written by tests/unit/dtype_tables.py
+DTYPES = {  # struct's letter ("": numpy has none, either), bytes; of floats: precision, exponents, has infinities
+    "bool": ("?", 1, None),
+    "uint8": ("B", 1, None),
+    "int8": ("b", 1, None),
+    "int16": ("h", 2, None),
+    "int32": ("i", 4, None),
+    "int64": ("q", 8, None),
+    "float16": ("e", 2, (11, -14, 15, True)),
+    "bfloat16": ("", 2, (8, -126, 127, True)),
+    "float32": ("f", 4, (24, -126, 127, True)),
+    "float64": ("d", 8, (53, -1022, 1023, True)),
 }  # fmt: skip
+# dtypes end
 
 
 class Unsupported(Exception):
@@ -96,23 +107,42 @@ def round_float(letter: str, value: float) -> bytes:
         return struct.pack("<" + letter, float("inf") if value > 0 else float("-inf"))
 
 
-def round_bfloat16(value: float) -> bytes:
-    """The same for bfloat16, from the 64 bits: rounding twice, by way of float32, would be wrong."""
-    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
-    sign, magnitude = bits >> 63 << 15, bits & (1 << 63) - 1
+def round_bits(dtype: str, value: float) -> bytes:
+    """The same for a dtype without a letter, from the number itself: rounding twice, by way of float32, would be wrong."""
+    _, width, (precision, emin, emax, infinite) = DTYPES[dtype]
+    sign = 1 << 8 * width - 1
+    nan = sign - 1 if not infinite else sign - 1 - ((1 << precision - 1) - 1) | 1 << precision - 2
+    most = sign - 1 - (1 << precision - 1) if infinite else sign - 2  # the largest finite number
+    negative = sign if math.copysign(1, value) < 0 else 0
     if value != value:
-        out = 0x7FC0
-    elif magnitude >> 52 < 1023 - 126:  # subnormal, or rounds to the least normal one
-        out = round(abs(value) * 2.0**133)
+        out = nan
+    elif math.isinf(value):
+        out = most + 1
+    elif value == 0:
+        out = 0
     else:
-        rounded = magnitude + ((1 << 44) - 1) + (magnitude >> 45 & 1) >> 45
-        out = min(rounded - (1023 - 127 << 7), 0x7F80)
-    return struct.pack("<H", sign | out)
+        e = max(math.frexp(value)[1] - 1, emin)
+        steps = round(abs(value) / 2.0 ** (e - precision + 1))  # half to even; exact: a power of two divides
+        out = min(steps + (e - emin << precision - 1), most + 1)
+    return (negative | out).to_bytes(width, "little")
+
+
+def number_of_bits(dtype: str, bits: int) -> float:
+    _, width, (precision, emin, _, infinite) = DTYPES[dtype]
+    sign = 1 << 8 * width - 1
+    magnitude, negative = bits & sign - 1, bits & sign
+    inf = sign - (1 << precision - 1) if infinite else sign - 1  # or the NaN that stands in its place
+    if magnitude >= inf:
+        value = float("inf") if infinite and magnitude == inf else float("nan")
+    else:
+        field, fraction = magnitude >> precision - 1, magnitude & (1 << precision - 1) - 1
+        value = math.ldexp(fraction + (1 << precision - 1 if field else 0), max(field, 1) - 1 + emin - precision + 1)
+    return -value if negative else value
 
 
 def encode(dtype: str, values: list[Any]) -> bytes:
     """Numbers as the elements of a tensor."""
-    letter, nbytes = DTYPES[dtype]
+    letter, nbytes, _ = DTYPES[dtype]
     if is_float(dtype):
         numbers = [float(v) for v in values]
         if letter:
@@ -120,7 +150,7 @@ def encode(dtype: str, values: list[Any]) -> bytes:
                 return struct.pack(f"<{len(numbers)}{letter}", *numbers)
             except OverflowError:
                 return b"".join(round_float(letter, v) for v in numbers)
-        return b"".join(map(round_bfloat16, numbers))
+        return b"".join(round_bits(dtype, v) for v in numbers)
     for v in values:
         if not hasattr(v, "__index__"):
             raise TypeError(f"{type(v).__name__} is no element of dtype {dtype}")
@@ -133,13 +163,13 @@ def encode(dtype: str, values: list[Any]) -> bytes:
 
 
 def decode(dtype: str, data: Union[bytes, bytearray, memoryview]) -> list[Any]:
-    letter, nbytes = DTYPES[dtype]
+    letter, nbytes, _ = DTYPES[dtype]
     n = len(data) // nbytes
     if dtype == "bool":
         return [b != 0 for b in bytes(data)]
     if letter:
         return list(struct.unpack(f"<{n}{letter}", data))
-    return list(struct.unpack(f"<{n}f", struct.pack(f"<{n}I", *(b << 16 for b in struct.unpack(f"<{n}H", data)))))
+    return [number_of_bits(dtype, int.from_bytes(data[k * nbytes : (k + 1) * nbytes], "little")) for k in range(n)]
 
 
 def flatten(values: Any, out: list[Any]) -> list[Any]:
@@ -236,8 +266,8 @@ class Tensor:
     def numpy(self) -> Any:
         import numpy
 
-        if self.dtype == "bfloat16":
-            raise Unsupported("numpy has no bfloat16")
+        if not DTYPES[self.dtype][0]:
+            raise Unsupported(f"numpy has no {self.dtype}")
         if 0 in self.size:
             return numpy.empty(self.size, self.dtype)
         strides = [s * self.itemsize for s in self.stride]
@@ -361,7 +391,8 @@ def report_array(value: Any, what: str) -> Report:
         raise WrongResult(f"{what} is a {name}; return Tensors (program.tensor makes them), arrays or numbers ({error})") from None
     order, letter = (view.format[:1], view.format[1:]) if view.format[:1] in "@=<>!" else ("@", view.format)
     nbytes = view.itemsize
-    kind = "bool" if letter == "?" else "uint8" if letter == "B" else f"int{8 * nbytes}" if letter in "bhilqn" else f"float{8 * nbytes}"
+    width = 8 * nbytes  # what a letter means depends on the machine
+    kind = "bool" if letter == "?" else f"uint{width}" if letter in "BHILQN" else f"int{width}" if letter in "bhilqn" else f"float{width}"
     if order in (">", "!") or kind not in DTYPES or kind[:5] == "float" and letter not in "efd" or len(letter) != 1:
         raise WrongResult(f"{what} is an array of format '{view.format}', which is no dtype of programs")
     if view.ndim > MAX_RANK:

@@ -37,7 +37,12 @@ from torch import Tensor, fx
 
 PREFIX = "probe."
 MAX_GRAPHS = 8  # of each kind that are kept: calls of other sizes are compiled again
-ABBREVIATIONS = {"bool": "b8", "uint8": "u8", "bfloat16": "bf16", "int": "i", "float": "f"}
+# dtypes: abbreviations; written by tests/unit/dtype_tables.py
+ABBREVIATIONS = {
+    "bool": "b8", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "f16",
+    "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+}
+# dtypes end
 Artifact = tuple[str, str]
 
 
@@ -127,8 +132,7 @@ def places(n: int) -> str:
 
 def short_dtype(dtype: torch.dtype) -> str:
     name = str(dtype).removeprefix("torch.")
-    word, digits = re.fullmatch(r"([a-z]+)(.*)", name).groups()  # type: ignore[union-attr]
-    return ABBREVIATIONS.get(name) or ABBREVIATIONS.get(word, word) + digits
+    return ABBREVIATIONS.get(name, name)
 
 
 def describe_value(val: Any) -> str:

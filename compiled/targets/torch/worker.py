@@ -39,10 +39,14 @@ OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
 MAX_RANK, MAX_NUMEL = 8, 1 << 26  # of what the parent takes
 COLLECT_AFTER = 1000  # programs; a compiled one, which leaves cycles by the thousand, counts as 20
+# dtypes: names; written by tests/unit/dtype_tables.py
 DTYPES = {
     name: getattr(torch, name)
-    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-}
+    for name in (
+        "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+    )
+}  # fmt: skip
+# dtypes end
 Watcher = Callable[[str], AbstractContextManager[Any]]
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
