@@ -103,6 +103,10 @@ static int call(struct parser *p, const char *name)
 		return append(p, s);
 	}
 	expect(p, ')');
+	if (str_eq(name, "stored")) {
+		s.kind = STEP_STORED;
+		return append(p, s);
+	}
 	for (int k = 0; k < ARRAY_LEN(of_rows); k++)
 		if (str_eq(name, of_rows[k].name)) {
 			if (s.per_row)

@@ -34,7 +34,8 @@ enum step_kind {
 	STEP_MEAN,
 	STEP_MAX,
 	STEP_WITHIN,
-	STEP_NEAR
+	STEP_NEAR,
+	STEP_STORED
 };
 struct formula_step {
 	enum step_kind kind;

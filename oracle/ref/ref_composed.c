@@ -39,10 +39,11 @@ static bool backward(struct ref_ctx *c, enum sf f)
 	if (!meta_same_sizes(grad, output))
 		return f == SF_SOFTMAX_BACKWARD ? err_set(c->err, "grad_output and output have different sizes")
 										: ref_unsupported(c, "grad_output of other sizes than output: PyTorch reads outside of output");
-	if (meta_numel(grad) == 0 && (grad->dtype != output->dtype || grad->dtype != input))
+	bool widened = grad->dtype == DT_F32 && input == DT_F16;
+	if (meta_numel(grad) == 0 && (grad->dtype != output->dtype || widened))
 		return ref_unsupported(c, "operands of different dtypes without elements, at which PyTorch does not look");
-	if (grad->dtype != output->dtype || grad->dtype != input)
-		return err_set(c->err, "expected input and grad types to match");
+	if (grad->dtype != output->dtype || widened)
+		return err_set(c->err, "grad_output, output and input are of different dtypes");
 	return of_rows(c, f, A_softmax_backward_dim, 2);
 }
 

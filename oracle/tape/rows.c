@@ -20,7 +20,7 @@ static void rows_begin(struct rows *r, struct tape *t, const struct tape_block *
 	r->room = ARENA_NEW(t->arena, struct num, FORMULA_STEPS * MAX(b->len, 1));
 	r->out = ARENA_NEW(t->arena, struct num, MAX(b->len, 1));
 	r->ids = tape_ids(t, b->len);
-	for (int64_t i = 0; i < b->len; i++)
+	for (int64_t i = 0; i < MAX(b->len, 1); i++) /* what is one for a row is computed of empty rows, too */
 		r->ids[i] = (sid)i;
 }
 

@@ -58,6 +58,7 @@ static inline bool formula_arb(arb_struct *out, const struct formula_text *text,
 			case STEP_NUMBER: arb_set_d(y, t->low); break;
 			case STEP_NEG: arb_neg(y, x); break;
 			case STEP_NEAR:
+			case STEP_STORED:
 			case STEP_WITHIN: arb_set(y, x); break;
 			case STEP_CALL: arb_function(t->f)(y, x, prec); break;
 			case STEP_SUM:

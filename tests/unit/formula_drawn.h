@@ -54,7 +54,7 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 	double v[FORMULA_STEPS][DRAWN_ROW];
 	for (int k = 0; k < s->n; k++) {
 		const struct formula_step *t = &s->step[k];
-		bool move = t->kind <= STEP_NEG || t->kind == STEP_WITHIN || t->kind == STEP_NEAR || t->kind == STEP_MAX;
+		bool move = t->kind <= STEP_NEG || t->kind == STEP_WITHIN || t->kind == STEP_NEAR || t->kind == STEP_STORED || t->kind == STEP_MAX;
 		for (int i = 0; i < (t->per_row ? 1 : r->n); i++) {
 			double x = t->kind >= STEP_NEG ? v[t->x][s->step[t->x].per_row ? 0 : i] : 0, y = 0;
 			switch (t->kind) {
@@ -67,6 +67,7 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_SUM:
 			case STEP_MEAN:
 			case STEP_MAX: y = drawn_of_row(d, t->kind, v[t->x], r->n); break;
+			case STEP_STORED: y = d->flags & LF_STORED && d->coin() ? d->result(d->exec, x) : x; break;
 			case STEP_NEAR: y = x + (d->coin() ? t->high : d->coin() ? -t->high : 0); break;
 			case STEP_WITHIN:
 				y = x;

@@ -444,7 +444,7 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 	case SF_TRUNC:
 	case SF_SIGN: give(e, id[0], 0); break;
 	case SF_CLAMP: give(e, id[0], inside_bounds(e, id) ? g : 0); break;
-	case SF_CAST: give(e, id[0], g); break;
+	case SF_CAST: give(e, id[0], cast_to(e, tape_dtype(&e->t, id[0]), g)); break; /* each, before they are added */
 	case SF_SELECT:
 		give(e, id[1], a != 0 ? g : 0);
 		give(e, id[2], a != 0 ? 0 : g);
