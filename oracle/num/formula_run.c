@@ -212,7 +212,10 @@ void formula_run(
 	for (int k = 0; k < t->nform; k++) {
 		if ((h->l->flags & t->form[k].needs) != t->form[k].needs)
 			continue;
-		const struct num *y = run_form(room, ids, &t->form[k], row, h);
+		struct lic_rule rule = *h->l;
+		if (t->form[k].needs & LF_ONEDNN)
+			rule.flags |= LF_FTZ; /* which takes denormal bf16 as 0, too */
+		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule});
 		for (int64_t i = 0; i < n; i++)
 			num_put(&out[i], k ? num_hull(&out[i], &y[i]) : y[i]);
 	}
