@@ -237,6 +237,9 @@ static void pointwise_rule(struct strbuf *out, const struct table_row *row, cons
 			expr_bind(&p, operand[q++], V_TENSOR, text);
 		} else if (str_eq(args->kind[k], "K_SCALAR")) {
 			expr_bind(&p, scalar[nscalar++], V_SCALAR, text);
+		} else if (str_eq(args->kind[k], "K_STR")) {
+			snprintf(text, sizeof text, "x->n->arg[%d].str", k);
+			expr_bind(&p, scalar[nscalar++], V_STR, text);
 		}
 	}
 	for (int i = 0; i < q; i++) {

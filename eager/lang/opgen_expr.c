@@ -302,6 +302,7 @@ static const struct word words[] = {
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
 	{"scale", "vjp_scale", V_TENSOR, 2, {V_TENSOR, V_SCALAR}, 1},
 	{"inverse", "vjp_inverse", V_TENSOR, 1, {V_TENSOR}, 3},
+	{"gelu_curvature", "vjp_gelu_curvature", V_TENSOR, 2, {V_TENSOR, V_STR}, 28},
 };
 
 static void put_word_argument(struct expr_parser *p, struct strbuf *out, enum value_kind kind, const struct expr_value *v)

@@ -22,6 +22,7 @@
  *     real(s)      the number that scalar s is
  *     strided(x)   in `return`: x in the layout that its rows gave it, instead of a contiguous one
  *     scale(x, s)  x * s, where s is not 1;  inverse(x): 1 / x, and 0 where x is 0
+ *     gelu_curvature(x, word)  the slope of gelu_backward at x
  *
  * A mistake ends opgen with the row's name, what was read and the place. */
 #ifndef SCATTERPROOF_OPGEN_EXPR_H

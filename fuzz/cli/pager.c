@@ -85,7 +85,7 @@ static const char *pager_command(void)
 	return !given ? "less -FRX" : given;
 }
 
-/* False: it does not start, and nothing was shown. */
+/* False: it does not start, or fails: whatever it has shown, the text was not read in it. */
 static bool show_in(const char *command, const char *text, size_t n, bool styled)
 {
 	int ends[2], status;
@@ -118,7 +118,7 @@ static bool show_in(const char *command, const char *text, size_t n, bool styled
 		continue;
 	signal(SIGPIPE, pipe_before);
 	signal(SIGINT, int_before);
-	return !(WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 126));
+	return !(WIFEXITED(status) && WEXITSTATUS(status) != 0);
 }
 
 void pager_begin(struct pager *p, const struct screen *screen)
