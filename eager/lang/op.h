@@ -63,7 +63,21 @@ struct role_info {
 };
 extern const struct role_info role_info[NROLES];
 
-enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, F_COMPOSED, NFAMILIES };
+enum family {
+	F_INPUT,
+	F_FACTORY,
+	F_VIEW,
+	F_COPY,
+	F_SCATTER,
+	F_GATHER,
+	F_REDUCE,
+	F_MATMUL,
+	F_POINTWISE,
+	F_INPLACE,
+	F_MULTI,
+	F_COMPOSED,
+	NFAMILIES
+};
 extern const char *const family_name[NFAMILIES];
 
 enum trait {
@@ -117,9 +131,9 @@ struct param {
 	const char *like;  /* R_LIKE: name of the operator */
 	const char *words; /* K_STR: "none|tanh" */
 	int length;        /* K_BOOLS */
-	bool optional;    /* Tensor?, Index?: None allowed */
-	bool holes;       /* Tensor?[] */
-	bool kwonly;      /* after `*` */
+	bool optional;     /* Tensor?, Index?: None allowed */
+	bool holes;        /* Tensor?[] */
+	bool kwonly;       /* after `*` */
 	bool has_default;
 	bool dflt_none;            /* default is None */
 	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR, K_FLOAT; K_BOOL in .i */

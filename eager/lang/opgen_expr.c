@@ -211,7 +211,10 @@ static struct expr_value default_value(const char *text)
 	else if (strchr(text, '.'))
 		v.kind = V_REAL;
 	snprintf(v.text, sizeof v.text, "%s",
-		v.kind == V_INTS ? "((struct ints){0})" : v.kind != V_BOOL ? text : str_eq(text, "True") ? "true" : "false");
+		v.kind == V_INTS           ? "((struct ints){0})"
+			: v.kind != V_BOOL     ? text
+			: str_eq(text, "True") ? "true"
+								   : "false");
 	return v;
 }
 
@@ -419,8 +422,8 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 
 static struct expr_value name(struct expr_parser *p)
 {
-	static const char *const constant[][2] = {
-		{"True", "true"}, {"False", "false"}, {"inf", "INFINITY"}, {"b8", "(int)DT_B8"}, {"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
+	static const char *const constant[][2] = {{"True", "true"}, {"False", "false"}, {"inf", "INFINITY"}, {"b8", "(int)DT_B8"},
+		{"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
 	char word[32];
 	expr_word(p, word);
 	if (expr_eat(p, "("))
@@ -574,7 +577,8 @@ static struct expr_value operation(struct expr_parser *p, const struct infix *i,
 		return computed(p, i, x, y);
 	const char *row = !is_tensor(x) ? i->other_way : is_tensor(y) ? i->tensors : i->scalar;
 	if (!row)
-		expr_fail(p, str_eq(i->sign, "/") ? "a number divided by a tensor: write reciprocal" : "these operands have no such operation, before");
+		expr_fail(
+			p, str_eq(i->sign, "/") ? "a number divided by a tensor: write reciprocal" : "these operands have no such operation, before");
 	return is_tensor(x) ? row_of(p, row, x, y) : row_of(p, row, y, x);
 }
 
@@ -620,8 +624,8 @@ static struct expr_value chosen(struct expr_parser *p, const struct expr_value *
 	const struct expr_value y = parse_apart(p, &no);
 	struct expr_value v = {.kind = common_kind(p, &x, &y)};
 	snprintf(v.text, sizeof v.text, "x%d", p->ntemp++);
-	sb_printf(p->out, "\t\t%s%s;\n\t\tif (%s) {\n%s\t\t%s = %s;\n\t\t} else {\n%s\t\t%s = %s;\n\t\t}\n", c_type[v.kind], v.text, c->text, yes.s,
-		v.text, x.kind == V_NONE ? "NO_VALUE" : x.text, no.s, v.text, y.kind == V_NONE ? "NO_VALUE" : y.text);
+	sb_printf(p->out, "\t\t%s%s;\n\t\tif (%s) {\n%s\t\t%s = %s;\n\t\t} else {\n%s\t\t%s = %s;\n\t\t}\n", c_type[v.kind], v.text, c->text,
+		yes.s, v.text, x.kind == V_NONE ? "NO_VALUE" : x.text, no.s, v.text, y.kind == V_NONE ? "NO_VALUE" : y.text);
 	sb_free(&yes);
 	sb_free(&no);
 	return v;

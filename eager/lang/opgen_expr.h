@@ -31,7 +31,21 @@
 #include "eager/lang/opgen.h"
 
 enum value_kind {
-	V_TENSOR, V_MAYBE_TENSOR, V_TENSORS, V_TUPLE, V_SCALAR, V_MAYBE_SCALAR, V_INT, V_REAL, V_BOOL, V_DTYPE, V_INTS, V_BOOLS, V_STR, V_NONE };
+	V_TENSOR,
+	V_MAYBE_TENSOR,
+	V_TENSORS,
+	V_TUPLE,
+	V_SCALAR,
+	V_MAYBE_SCALAR,
+	V_INT,
+	V_REAL,
+	V_BOOL,
+	V_DTYPE,
+	V_INTS,
+	V_BOOLS,
+	V_STR,
+	V_NONE
+};
 struct expr_value {
 	enum value_kind kind;
 	int n;         /* V_TUPLE: results */

@@ -45,7 +45,20 @@ struct expr {
 	int a, b;
 }; /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_FORMAT, ARG_STR, ARG_BOOLS, ARG_DATA };
+enum arg_tag {
+	ARG_NONE,
+	ARG_TENSOR,
+	ARG_TENSORS,
+	ARG_INT,
+	ARG_INTS,
+	ARG_SCALAR,
+	ARG_BOOL,
+	ARG_DTYPE,
+	ARG_FORMAT,
+	ARG_STR,
+	ARG_BOOLS,
+	ARG_DATA
+};
 struct arg {
 	enum arg_tag tag; /* ARG_NONE: None, or not given and the default is None */
 	int n;            /* entries of a list */
@@ -59,7 +72,7 @@ struct arg {
 		enum dtype dtype;
 		enum memory_format format;
 		const char *str;
-		bool *bools;          /* ARG_BOOLS */
+		bool *bools;         /* ARG_BOOLS */
 		struct scalar *data; /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
@@ -194,10 +207,10 @@ bool node_is_sym(const struct node *n);
 bool node_is_run(const struct node *n);    /* neither an input nor a symbol that is known before anything runs */
 bool node_is_source(const struct node *n); /* an input, a symbol, or a factory such as full */
 bool prog_has_symbols(const struct prog *p);
-bool prog_has_empty(const struct prog *p);                           /* a tensor without elements */
-int prog_operators(const struct prog *p);                            /* nodes that are no source */
-bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */
-bool node_requires_grad(const struct node *n);                       /* such a row that says requires_grad=True */
+bool prog_has_empty(const struct prog *p);     /* a tensor without elements */
+int prog_operators(const struct prog *p);      /* nodes that are no source */
+bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
+bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
 /* May no gradient pass: the row has none, or it is the getitem of a result that has none? */
 bool node_is_constant(const struct prog *p, const struct node *n);
 bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */

@@ -11,10 +11,10 @@
 struct reverse {
 	struct vjp *v;
 	struct build *b;
-	int first, end;              /* the body's rows */
-	bool needs[MAX_NODES];       /* does a wanted operand reach the value? */
-	int kept[MAX_NODES];         /* the value that stands for a row's: itself, or the result that was kept */
-	int (*cot)[MAX_OUTS];        /* by node and result; NO_VALUE: none arrived */
+	int first, end;        /* the body's rows */
+	bool needs[MAX_NODES]; /* does a wanted operand reach the value? */
+	int kept[MAX_NODES];   /* the value that stands for a row's: itself, or the result that was kept */
+	int (*cot)[MAX_OUTS];  /* by node and result; NO_VALUE: none arrived */
 };
 
 static void arrive(struct reverse *r, int node, int k, int cotangent)

@@ -36,8 +36,9 @@ static bool normalized(const struct meta_ctx *c, const struct meta *input, const
 	for (int i = 0; i < n; i++)
 		size[i] = shape->ints[i].value;
 	if (n == 0)
-		return err_set(c->err, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
-							   "normalized_shape = []");
+		return err_set(c->err,
+			"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+			"normalized_shape = []");
 	if (n > input->rank || memcmp(size, &input->size[input->rank - n], sizeof *size * (size_t)n) != 0) {
 		sizes_text(want, size, MIN(n, MAX_RANK));
 		return err_set(c->err, "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", want, want + 1,
@@ -138,7 +139,8 @@ static bool class_weights(const struct meta_ctx *c, const struct meta *self)
 	const int64_t classes = self->size[self->rank - 1];
 	char is[SIZES_TEXT];
 	if (w && (w->rank != 1 || w->size[0] != classes))
-		return err_set(c->err, "weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s",
+		return err_set(c->err,
+			"weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s",
 			(long long)classes, sizes_text(is, w->size, w->rank));
 	return !w || same_dtype(c, self, w);
 }
@@ -158,10 +160,7 @@ static bool nll_operands(const struct meta_ctx *c, const struct meta *self, cons
 							  : err_limit(c->err, "labels of another element type without samples");
 }
 
-bool meta_nll_loss(struct meta_ctx *c)
-{
-	return nll_operands(c, c->in[A_nll_loss_self], c->in[A_nll_loss_target]) && meta_body(c);
-}
+bool meta_nll_loss(struct meta_ctx *c) { return nll_operands(c, c->in[A_nll_loss_self], c->in[A_nll_loss_target]) && meta_body(c); }
 
 bool meta_nll_loss_backward(struct meta_ctx *c)
 {

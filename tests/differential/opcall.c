@@ -369,8 +369,8 @@ static void put_default(const struct param *q)
 		printf("%" PRId64, q->dflt.i);
 }
 
-static const char *const kind_name[NKINDS] = {
-	"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "format", "str", "float", "bools", "data"};
+static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool",
+	"dtype", "format", "str", "float", "bools", "data"};
 static const char *const licence_name[NLC] = {
 	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
 
