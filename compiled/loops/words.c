@@ -59,6 +59,11 @@ static void words_of_arg(struct words *w, struct arg *a, struct arena *arena)
 	case ARG_BOOL: fixed(w, a->b); return;
 	case ARG_DTYPE: fixed(w, (int64_t)a->dtype); return;
 	case ARG_FORMAT: fixed(w, (int64_t)a->format); return;
+	case ARG_BOOLS:
+		fixed(w, a->n);
+		for (int i = 0; i < a->n; i++)
+			fixed(w, a->bools[i]);
+		return;
 	case ARG_STR: words_of_text(w, a->str); return;
 	case ARG_DATA: fixed(w, a->n); return; /* each call has its own */
 	}
