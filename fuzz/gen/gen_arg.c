@@ -651,14 +651,14 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 }
 
 /* Roles that the function of their kind looks at. */
-#define value_PERM       draw_dims
-#define value_INSERT     draw_dim
-#define value_DISTINCT   draw_dim
-#define value_BOUND      draw_scalar
-#define value_FACTOR     draw_scalar
-#define value_ACCUMULATE draw_bool
-#define value_KEEP       draw_bool
-#define value_REDUCE     draw_str
+#define value_PERM        draw_dims
+#define value_INSERT      draw_dim
+#define value_DISTINCT    draw_dim
+#define value_BOUND       draw_scalar
+#define value_FACTOR      draw_scalar
+#define value_ACCUMULATE  draw_bool
+#define value_KEEP        draw_bool
+#define value_REDUCE      draw_str
 #define value_APPROXIMATE draw_str
 
 typedef bool value_fn(struct world *, struct making *, int k);

@@ -23,7 +23,8 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor)
 
 static bool forward(struct ref_ctx *c, enum sf f)
 {
-	_Static_assert((int)A_softmax_dim == (int)A_log_softmax_dim && (int)A_softmax_half_to_float == (int)A_log_softmax_half_to_float, "alike");
+	_Static_assert(
+		(int)A_softmax_dim == (int)A_log_softmax_dim && (int)A_softmax_half_to_float == (int)A_log_softmax_half_to_float, "alike");
 	if (c->n->arg[A_softmax_half_to_float].b)
 		return err_set(c->err, "softmax with half to float conversion is not supported on CPU");
 	return of_rows(c, f, A_softmax_dim, 1);
