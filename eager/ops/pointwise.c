@@ -283,7 +283,8 @@ int vjp_gelu_curvature(struct build *b, int x, const char *approximate)
 {
 	if (str_eq(approximate, "none")) {
 		const int square = emit_mul_Tensor(b, x, x);
-		const int density = emit_mul_Scalar(b, emit_exp(b, emit_mul_Scalar(b, square, scalar_float(-0.5))), scalar_float(0.3989422804014327));
+		const int density =
+			emit_mul_Scalar(b, emit_exp(b, emit_mul_Scalar(b, square, scalar_float(-0.5))), scalar_float(0.3989422804014327));
 		return emit_sub_Tensor(b, emit_mul_Scalar(b, density, scalar_int(2)), emit_mul_Tensor(b, square, density), scalar_int(1));
 	}
 	const struct scalar beta = scalar_float(0.7978845608028654), one = scalar_int(1), half = scalar_float(0.5);
@@ -293,7 +294,8 @@ int vjp_gelu_curvature(struct build *b, int x, const char *approximate)
 	const int u = emit_rsub_Scalar(b, emit_mul_Tensor(b, t, t), one, one);
 	const int square = emit_mul_Tensor(b, emit_mul_Scalar(b, x, scalar_float(0.134145)), x);
 	const int h = emit_mul_Scalar(b, emit_add_Scalar(b, square, one, one), beta);
-	const int bend = emit_mul_Tensor(b, emit_mul_Tensor(b, emit_mul_Scalar(b, sech, scalar_int(2)), emit_mul_Tensor(b, emit_neg(b, sech), t)), h);
+	const int bend =
+		emit_mul_Tensor(b, emit_mul_Tensor(b, emit_mul_Scalar(b, sech, scalar_int(2)), emit_mul_Tensor(b, emit_neg(b, sech), t)), h);
 	const int h_slope = emit_mul_Scalar(b, emit_mul_Scalar(b, x, scalar_float(0.26829)), beta);
 	const int twice = emit_mul_Scalar(b, emit_mul_Tensor(b, emit_mul_Scalar(b, u, half), h), scalar_int(2));
 	const int sum = emit_add_Tensor(b, twice, emit_mul_Tensor(b, emit_mul_Tensor(b, f, h), bend), one);

@@ -43,10 +43,10 @@ void vjp_apply(struct vjp *v);
 static inline const struct meta *vjp_meta(const struct vjp *v, int arg) { return build_meta(v->b, v->in[arg]); }
 /* x summed to the sizes, which broadcast to x's (at::sum_to). */
 int vjp_sum_to(struct build *b, int x, const struct meta *sizes);
-int vjp_zeros(struct build *b, const struct meta *like);                /* contiguous zeros of its sizes and dtype */
-int vjp_unpermuted(struct build *b, const struct node *permute, int x); /* the inverse of a permute row, applied to x */
-int vjp_scale(struct build *b, int x, struct scalar s);                 /* x * s, where s is not 1 */
-int vjp_inverse(struct build *b, int x);                                /* 1/x, and 0 where x is 0 */
+int vjp_zeros(struct build *b, const struct meta *like);                 /* contiguous zeros of its sizes and dtype */
+int vjp_unpermuted(struct build *b, const struct node *permute, int x);  /* the inverse of a permute row, applied to x */
+int vjp_scale(struct build *b, int x, struct scalar s);                  /* x * s, where s is not 1 */
+int vjp_inverse(struct build *b, int x);                                 /* 1/x, and 0 where x is 0 */
 int vjp_gelu_curvature(struct build *b, int x, const char *approximate); /* the slope of the slope of gelu (pointwise.c) */
 
 #endif

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 const struct formula formula_of[NSF] = {
-#define LIBM(id, function, arb, shape_, near_, what, derivative_) [SF_##id] = {.libm = function, .shape = LIBM_##shape_, .near = near_, .derivative = {derivative_}},
-#define LIBM2(id, function, arb, what, ...)           [SF_##id] = {.libm2 = function, .derivative = {__VA_ARGS__}},
-#define FORMULA(id, arity, what, value_, ...)         [SF_##id] = {.value = value_, .derivative = {__VA_ARGS__}},
+#define LIBM(id, function, arb, shape_, near_, what, derivative_)                                                                          \
+	[SF_##id] = {.libm = function, .shape = LIBM_##shape_, .near = near_, .derivative = {derivative_}},
+#define LIBM2(id, function, arb, what, ...)   [SF_##id] = {.libm2 = function, .derivative = {__VA_ARGS__}},
+#define FORMULA(id, arity, what, value_, ...) [SF_##id] = {.value = value_, .derivative = {__VA_ARGS__}},
 #include "oracle/num/formula.def"
 };
 
@@ -231,7 +232,8 @@ static bool find_rounded(struct formula_steps *s)
 	for (s->rounded = s->result; s->step[s->rounded].kind == STEP_NEG || s->step[s->rounded].kind == STEP_WITHIN; on_the_way = 1)
 		s->rounded = s->step[s->rounded].x;
 	for (int k = 0; k < s->n; k++)
-		readers += s->step[k].kind >= STEP_NEG && (s->step[k].x == s->rounded || (reads_two(s->step[k].kind) && s->step[k].y == s->rounded));
+		readers +=
+			s->step[k].kind >= STEP_NEG && (s->step[k].x == s->rounded || (reads_two(s->step[k].kind) && s->step[k].y == s->rounded));
 	return readers == on_the_way || s->step[s->rounded].kind < STEP_NUMBER;
 }
 
@@ -274,8 +276,8 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		if (to->nform == FORMULA_FORMS)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
-		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || k < 0 || p.to->needs;
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB : 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : p.to->needs == LF_ONEDNN);
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)

@@ -47,9 +47,9 @@ struct formula_step {
 enum { FORMULA_STEPS = 48, FORMULA_FORMS = 2 };
 struct formula_steps {
 	unsigned needs; /* this form is one that a licence with these flags permits */
-	bool kernel;   /* steps have the type computed in; else they are operators, of the tensor's dtype */
-	int n, result; /* how many, and which of them is the result */
-	int rounded;   /* ... or what the result is a sign or a fact away from: rounded as results are */
+	bool kernel;    /* steps have the type computed in; else they are operators, of the tensor's dtype */
+	int n, result;  /* how many, and which of them is the result */
+	int rounded;    /* ... or what the result is a sign or a fact away from: rounded as results are */
 	struct formula_step step[FORMULA_STEPS];
 };
 /* All forms; the first one is what every target may do. */
@@ -80,7 +80,8 @@ void formula_run(
 struct num libm2_of(const struct num *a, const struct num *b, enum sf f);
 struct num libm_of(const struct num *a, enum sf f, const struct how *h);
 /* sf_value_fn and sf_adj_fn of rows without `R`. */
-void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
+void formula_values(
+	enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
 void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
 	const sid *const op[3], int64_t n, const struct how *h);
 

@@ -101,7 +101,8 @@ static struct num within(struct num v, double low, double high)
 struct runner {
 	const struct formula_steps *s;
 	const struct formula_row *row;
-	const struct how *h, *inside, *step; /* of the result; of a kernel's steps: the type computed in; of these steps, as how_step rounds them */
+	const struct how *h, *inside,
+		*step; /* of the result; of a kernel's steps: the type computed in; of these steps, as how_step rounds them */
 	const sid *ids;
 	struct num *room;
 };
@@ -116,10 +117,10 @@ static void run_pairs(const struct runner *r, const struct formula_step *s, stru
 	bool constant = r->s->step[s->y].kind == STEP_NUMBER;
 	for (int64_t i = 0; i < n; i++, a += da, b += db)
 		num_put(&y[i],
-			s->kind == STEP_ADD   ? num_add(a, b)
-			: s->kind == STEP_SUB ? num_sub(a, b)
-			: s->kind == STEP_MUL ? num_mul(a, b)
-								  : divided(a, b, constant, r->inside));
+			s->kind == STEP_ADD       ? num_add(a, b)
+				: s->kind == STEP_SUB ? num_sub(a, b)
+				: s->kind == STEP_MUL ? num_mul(a, b)
+									  : divided(a, b, constant, r->inside));
 }
 
 static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
@@ -223,7 +224,8 @@ void formula_run(
 
 /* ---- maps, so many elements at a time ---- */
 enum { CHUNK = 32 };
-static const sid all[CHUNK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+static const sid all[CHUNK] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
 /* Elements at … at + n - 1 of a map. */
 static struct formula_row chunk_of(enum sf f, const struct num *v, const sid *const op[3], int64_t at, int64_t n)

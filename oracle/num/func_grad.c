@@ -323,15 +323,15 @@ ADJ(CLAMP)
 #define LOOP_M(id)
 /* What has no derivative. */
 ADJ(NONE) { NOTHING; }
-#define g_DETACH            g_NONE
-#define g_NOT               g_NONE
-#define g_EQ                g_NONE
-#define g_NE                g_NONE
-#define g_LT                g_NONE
-#define g_LE                g_NONE
-#define g_GT                g_NONE
-#define g_GE                g_NONE
-#define g_AND               g_NONE
+#define g_DETACH g_NONE
+#define g_NOT    g_NONE
+#define g_EQ     g_NONE
+#define g_NE     g_NONE
+#define g_LT     g_NONE
+#define g_LE     g_NONE
+#define g_GT     g_NONE
+#define g_GE     g_NONE
+#define g_AND    g_NONE
 #define STEPS(id)                                                                                                                          \
 	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
 		int64_t n, const struct how *h)                                                                                                    \
@@ -345,18 +345,18 @@ ADJ(NONE) { NOTHING; }
 #define STEPS_R2(id)
 #define STEPS_R3(id)
 #define LIBM(id, function, arb, shape, near, what, derivative) STEPS(id)
-#define LIBM2(id, function, arb, what, ...)                   STEPS(id)
-#define FORMULA(id, arity, what, value, ...)        STEPS_##arity(id)
-#define SF(id, arity, what)                         LOOP_##arity(id)
+#define LIBM2(id, function, arb, what, ...)                    STEPS(id)
+#define FORMULA(id, arity, what, value, ...)                   STEPS_##arity(id)
+#define SF(id, arity, what)                                    LOOP_##arity(id)
 #include "oracle/num/sf.def"
 
-#define ROW_0(id) NULL
-#define ROW_1(id) b_##id
-#define ROW_2(id) b_##id
-#define ROW_3(id) b_##id
-#define ROW_N(id) NULL
-#define ROW_R(id) NULL
-#define ROW_M(id) NULL
+#define ROW_0(id)  NULL
+#define ROW_1(id)  b_##id
+#define ROW_2(id)  b_##id
+#define ROW_3(id)  b_##id
+#define ROW_N(id)  NULL
+#define ROW_R(id)  NULL
+#define ROW_M(id)  NULL
 #define ROW_R1(id) NULL
 #define ROW_R2(id) NULL
 #define ROW_R3(id) NULL

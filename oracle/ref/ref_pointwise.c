@@ -556,63 +556,13 @@ bool ref_threshold_backward(struct ref_ctx *c)
 	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, p.dt, below, zero, p.a, p.n));
 }
 
-/* What the gradient of tanh_backward is taken through: by grad_output, tanh_backward again; by output, grad * (-2 * output * grad_output)
- * in steps of the dtype, whose order decides what overflows. A sum of the operands times constants has these derivatives. a, b: the
- * operands without history. */
-static const sid *tanh_backward_paths(struct ref_ctx *c, const struct pair *p, enum dtype in, const sid *slope, const sid *a, const sid *b)
-{
-	const sid *minus_two = ref_ids_repeat(c, tape_const_f(c->t, p->dt, -2), p->n);
-	const sid *by_a = block(c, tape_map2(c->t, SF_MUL, in, ref_cast(c, p->a, p->n, in), slope, p->n), p->n);
-	const sid *factor = block(c, tape_map2(c->t, SF_MUL, p->dt, minus_two, b, p->n), p->n);
-	factor = block(c, tape_map2(c->t, SF_MUL, p->dt, factor, a, p->n), p->n);
-	const sid *by_b = block(c, tape_map2(c->t, SF_MUL, p->dt, p->b, factor, p->n), p->n);
-	return block(c, tape_map2(c->t, SF_ADD, p->dt, ref_cast(c, by_a, p->n, p->dt), by_b, p->n), p->n);
-}
-
-/* 1 - b * b, contracted or not. */
-static const sid *one_minus_square(struct ref_ctx *c, enum dtype dt, const sid *b, int64_t n)
-{
-	const sid *minus = block(c, tape_map1(c->t, SF_NEG, dt, b, n), n);
-	sid one = tape_const_f(c->t, dt, 1), *entry = tape_ids(c->t, 4 * n);
-	for (int64_t k = 0; k < n; k++) {
-		entry[4 * k] = entry[4 * k + 1] = one;
-		entry[4 * k + 2] = minus[k];
-		entry[4 * k + 3] = b[k];
-	}
-	return block(c, tape_rows(c->t, SF_SUMPROD, dt, entry, n, 4, 0), n);
-}
-
-static const sid *slope_in_steps(struct ref_ctx *c, enum dtype dt, const sid *b, int64_t n)
-{
-	const sid *square = block(c, tape_map2(c->t, SF_MUL, dt, b, b, n), n), *one = ref_ids_repeat(c, tape_const_f(c->t, dt, 1), n);
-	return block(c, tape_map2(c->t, SF_SUB, dt, one, square, n), n);
-}
-
-/* grad_output * (1 - output * output), in f32 for halves: one rounding; or three, in the tensor's dtype (LF_TANHB). */
+/* The gradient by output has steps in the dtypes of its operands as they came. */
 bool ref_tanh_backward(struct ref_ctx *c)
 {
-	struct pair p;
-	if (!pair_of(c, &p, COMMON_KEEP, false))
-		return false;
-	if (!dtype_is_float(p.dt))
+	enum dtype grad = meta_of(c, A_tanh_backward_grad_output)->dtype, output = meta_of(c, A_tanh_backward_output)->dtype;
+	if (!dtype_is_float(grad) && !dtype_is_float(output))
 		return err_set(c->err, "tanh_backward is not implemented for integers");
-	bool stepped = c->t->lic->rule[LC_TRANS][p.dt].flags & LF_TANHB;
-	enum dtype in = stepped ? p.dt : tape_inner(p.dt);
-	const struct ref_tensor *grad = c->in[A_tanh_backward_grad_output], *output = c->in[A_tanh_backward_output];
-	bool twice = grad->storage == output->storage;
-	for (int64_t k = 0; k < p.n; k++) /* also where a view or a copy brings an element to both */
-		twice |= p.a[k] == p.b[k];
-	if (c->grad && (grad->meta.dtype != output->meta.dtype || twice))
-		return ref_unsupported(c, "gradient of tanh_backward of two dtypes, or of one tensor given twice: its steps are not modelled");
-	const sid *own_a = p.a, *own_b = p.b;
-	if (c->grad) { /* an adjoint of 0 would still multiply infinities on the way of the value */
-		own_a = block(c, tape_map1(c->t, SF_DETACH, p.dt, p.a, p.n), p.n);
-		own_b = block(c, tape_map1(c->t, SF_DETACH, p.dt, p.b, p.n), p.n);
-	}
-	const sid *a = ref_cast(c, own_a, p.n, in), *b = ref_cast(c, own_b, p.n, in);
-	const sid *slope = stepped ? slope_in_steps(c, in, b, p.n) : one_minus_square(c, in, b, p.n);
-	const sid *y = ref_cast(c, block(c, tape_map2(c->t, SF_MUL, in, a, slope, p.n), p.n), p.n, p.dt);
-	if (c->grad)
-		y = block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, tanh_backward_paths(c, &p, in, slope, own_a, own_b), p.n), p.n);
-	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
+	if (c->grad && grad != output)
+		return ref_unsupported(c, "gradient of tanh_backward of two dtypes: its steps are not modelled; convert one of them first");
+	return binary(c, SF_TANH_BACKWARD, COMMON_KEEP);
 }

@@ -154,7 +154,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
 	EXPECT(judged > 1000, "%s: only %d judged", name, judged);
 	bool bends = f == SF_SIN || f == SF_COS || formula_of[f].shape == LIBM_VALLEY; /* between the ends they may turn around */
-	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC; /* undecided: a centre on one step, the other inside */
+	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC;                   /* undecided: a centre on one step, the other inside */
 	EXPECT(bends || narrow || worst < (steps ? 2.01 : 1.5), "%s: radius %.2f times what is needed", name, worst);
 	arb_clear(x);
 	arb_clear(y);
@@ -360,7 +360,8 @@ static void derivative_is_that(enum sf f, int *judged)
 			if (!arb_is_finite(up) || !arb_is_finite(&got[one ? 0 : i]))
 				continue;
 			++*judged;
-			EXPECT(fabs(want - is) <= 1e-13 * (1 + fabs(want)), "%s: derivative %d is %.17g, that of its value %.17g", sf_name[f], k, is, want);
+			EXPECT(fabs(want - is) <= 1e-13 * (1 + fabs(want)), "%s: derivative %d is %.17g, that of its value %.17g", sf_name[f], k, is,
+				want);
 		}
 	}
 	for (int i = 0; i < ARB_ROW; i++)
