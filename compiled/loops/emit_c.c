@@ -191,10 +191,10 @@ static const char *to_cell(enum dtype t)
 {
 	static const char *const of[] = {
 #define DT(id, name, torch, cell, load, store, class, ...) #store STORED_##class "(",
-#define STORED_BOOL     "(i64)"
-#define STORED_SIGNED   "(i64)"
-#define STORED_UNSIGNED "(i64)"
-#define STORED_FLOAT    ""
+#define STORED_BOOL                                        "(i64)"
+#define STORED_SIGNED                                      "(i64)"
+#define STORED_UNSIGNED                                    "(i64)"
+#define STORED_FLOAT                                       ""
 #include "eager/lang/dtype.def"
 #undef DT
 	};

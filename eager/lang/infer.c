@@ -142,8 +142,8 @@ static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
 	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
 	if (c->n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
-		return err_set(err, "result type %s can't be cast to the desired output type %s", dtype_info[res->dtype].c10,
-			dtype_info[self->dtype].c10);
+		return err_set(
+			err, "result type %s can't be cast to the desired output type %s", dtype_info[res->dtype].c10, dtype_info[self->dtype].c10);
 	return meta_same_sizes(self, res) || err_set(err, "the result's sizes do not match self's");
 }
 

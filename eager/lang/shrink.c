@@ -299,10 +299,7 @@ static bool is_ones(const struct prog *p, int node)
 	return s->kind == SC_FLOAT && s->f == 1;
 }
 
-static enum dtype plainer_dtype(enum dtype dt)
-{
-	return dtype_is_float(dt) ? DT_F32 : dtype_is_int(dt) ? DT_I64 : dt;
-}
+static enum dtype plainer_dtype(enum dtype dt) { return dtype_is_float(dt) ? DT_F32 : dtype_is_int(dt) ? DT_I64 : dt; }
 
 static void list_dtypes(struct list *l, const struct prog *p)
 {

@@ -22,8 +22,8 @@ static bool masked_meta(struct meta_ctx *c)
 bool meta_masked_fill(struct meta_ctx *c)
 {
 	if (c->in[A_masked_fill_mask]->dtype != DT_B8)
-		return err_set(
-			c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_info[c->in[A_masked_fill_mask]->dtype].full_cpp);
+		return err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+			dtype_info[c->in[A_masked_fill_mask]->dtype].full_cpp);
 	return masked_meta(c) && scalar_fits(&c->n->arg[A_masked_fill_value].scalar, c->in[A_masked_fill_self]->dtype, c->err);
 }
 

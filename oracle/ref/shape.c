@@ -119,7 +119,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 	bool fits = true;
 	if (dtype_is_float(dt)) {
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		fits = !isfinite(v) || fabs(v) <= dtype_max(dt);
+		fits = !isfinite(v) || fabs(v) <= num_format[dt].max;
 	} else {
 		int bits = 8 * dtype_nbytes(dt);
 		bool is_unsigned = dtype_is_unsigned(dt);

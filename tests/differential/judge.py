@@ -31,7 +31,7 @@ def same(a, b):
 
 def bits(op, want, got):
     if op["traits"] & T_PURE_MOVE and want.dtype.is_floating_point:
-        w, g = want.contiguous().view(BITS[want.dtype]), got.contiguous().view(BITS[want.dtype])
+        w, g = want.contiguous().view(BITS[want.itemsize]), got.contiguous().view(BITS[want.itemsize])
         bad = (w != g) & ~(want.isnan() & got.isnan())
     else:
         bad = ~same(want, got)
