@@ -217,9 +217,19 @@ static enum compile_status decomposed(struct compilation *c, struct half *h, str
 {
 	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
 		return COMPILE_OK;
-	if (!decompose(&h->pure, &h->nforward, err))
+	if (!decompose(&h->pure, &h->nforward, DIALECT_CORE, err))
 		return COMPILE_REFUSED;
 	return step_done(c, "decompose", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+/* What loops are lowered from: rows that have no loops of their own become rows that do. */
+static enum compile_status expanded(struct compilation *c, struct half *h, struct err *err)
+{
+	if (!c->o->to_code || !decompose_is_due(h->pure.p, DIALECT_LOOPS))
+		return COMPILE_OK;
+	if (!decompose(&h->pure, &h->nforward, DIALECT_LOOPS, err))
+		return COMPILE_REFUSED;
+	return step_done(c, "expand", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
 }
 
 /* The views that the epilogue made again. */
@@ -231,7 +241,7 @@ static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct er
 		return true;
 	for (int i = 0; i < p->nret; i++)
 		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
-	if (!decompose(&rows, &nforward, err))
+	if (!decompose(&rows, &nforward, DIALECT_CORE, err))
 		return false;
 	for (int i = 0; i < p->nret; i++)
 		p->ret[i] = rows.result[i].value;
@@ -346,11 +356,14 @@ static enum compile_status finish(struct compilation *c, int part, struct err *e
 {
 	struct half *h = &c->half[part];
 	struct prog *p = h->pure.p;
-	const enum compile_status status = decomposed(c, h, err);
+	enum compile_status status = decomposed(c, h, err);
 	if (status != COMPILE_OK)
 		return status;
 	if (!run_passes(c, h, err))
 		return COMPILE_BROKEN;
+	status = expanded(c, h, err);
+	if (status != COMPILE_OK)
+		return status;
 	if (part == 0) {
 		results_back(c);
 		functional_epilogue(&c->f);

@@ -2,19 +2,22 @@
  * dialect, until none is left. A result has the layout that it had, so that no other row needs to be inferred again. */
 #include "compiled/decompose/rules.h"
 
+#include "eager/ops/body.h"
+
 #define CORE(id) const struct decompose_rule decompose_##id = {NULL};
 #include "compiled/decompose/core.def"
 
 const struct decompose_rule decompose_sym, decompose_sym_size, decompose_input, decompose_input_view,
 	decompose_item; /* the language's own */
 static const struct decompose_rule *const op_decompose[NOPS] = {
-/* NULL: in place */
+/* NULL: in place, or it has a body */
 #define OP(id, ...) [OP_##id] = &decompose_##id,
 #define INPLACE(...)
+#define BODY(...)
 #include "eager/lang/ops.def"
 };
 
-bool decompose_is_core(int op) { return !op_decompose[op] || !op_decompose[op]->rows; }
+bool decompose_is_core(int op) { return !op_body[op] && (!op_decompose[op] || !op_decompose[op]->rows); }
 
 /* A view, or what may be one and is. */
 static bool lies_in_operand(const struct prog *p, const struct node *n)
@@ -31,7 +34,12 @@ bool decompose_leaves(const struct prog *p, int node)
 	return n->nout == 0;
 }
 
-static bool is_to_go(const struct prog *p, int node) { return !decompose_is_core(p->node[node].op) && !decompose_leaves(p, node); }
+static bool is_to_go(const struct prog *p, int node, enum dialect d)
+{
+	const struct node *n = &p->node[node];
+	const bool has_loops = d == DIALECT_LOOPS && (op_has(n->op, T_POINTWISE) || node_shares_memory(p, n));
+	return !decompose_is_core(n->op) && !has_loops && !decompose_leaves(p, node);
+}
 
 /* ---- layouts ---- */
 
@@ -97,11 +105,12 @@ static int laid_out(struct build *b, int x, const struct meta *m, bool fresh)
 
 /* ---- one round ---- */
 
-enum { MOST_APPENDED = 3 * MAX_OUTS }; /* rows, by one rule and the layouts of its results */
+enum { MOST_APPENDED = 4 * MAX_OUTS }; /* rows, by one rule and the layouts of its results */
 
 struct rewriting {
 	const struct prog *from;
 	struct prog *to;
+	enum dialect dialect;
 	struct build b;
 	int *value;              /* by row of `from`: its row in `to`, NO_VALUE: it has several results, */
 	int (*result)[MAX_OUTS]; /* which are these */
@@ -181,13 +190,31 @@ static int fitted(struct rewriting *w, int i, int x, int k, int first_new)
 	return x;
 }
 
+/* Those of its rule, or of its body. */
+static void append_rows(struct decomposition *d)
+{
+	const int op = d->n->op;
+	struct body x = {.b = d->b, .n = d->n};
+	if (!op_body[op]) {
+		op_decompose[op]->rows(d);
+		return;
+	}
+	for (int k = 0; k < op_info[op].nparam; k++) {
+		x.in[k] = d->in[k];
+		x.list[k] = d->n->arg[k].tag == ARG_TENSORS ? d->list : NULL;
+	}
+	if (!body_append(&x))
+		BUG("%s: the shape rule took what the body refuses: %s", op_info[op].name, d->b->refusal.msg);
+	memcpy(d->out, x.out, sizeof d->out);
+}
+
 static void replace_row(struct rewriting *w, int i)
 {
 	const struct node *n = &w->from->node[i];
 	struct decomposition d;
 	const int first_row = w->to->nnode, first_new = w->to->nstorage;
 	operands(&d, w, n);
-	op_decompose[n->op]->rows(&d);
+	append_rows(&d);
 	for (int k = 0; k < n->nout; k++)
 		w->result[i][k] = fitted(w, i, d.out[k], k, first_new);
 	w->value[i] = op_info[n->op].nret == 1 ? w->result[i][0] : NO_VALUE;
@@ -201,19 +228,19 @@ static void move_row(struct rewriting *w, int i)
 	const int tuple = n->op == OP_getitem ? n->arg[A_getitem_self].node : NO_VALUE;
 	if (tuple != NO_VALUE && w->value[tuple] == NO_VALUE)
 		w->value[i] = w->result[tuple][node_int(n, A_getitem_index)];
-	else if (is_to_go(w->from, i))
+	else if (is_to_go(w->from, i, w->dialect))
 		replace_row(w, i);
 	else
 		keep_row(w, i);
 }
 
-static void begin(struct rewriting *w, struct prog *to, const struct prog *from)
+static void begin(struct rewriting *w, struct prog *to, const struct prog *from, enum dialect d)
 {
 	struct arena *a = from->arena;
 	*to = *from;
 	to->node = NULL;
 	to->nnode = to->cap_node = 0;
-	*w = (struct rewriting){.from = from, .to = to, .b = {.p = to}};
+	*w = (struct rewriting){.from = from, .to = to, .dialect = d, .b = {.p = to}};
 	w->value = ARENA_NEW(a, int, from->nnode);
 	w->result = arena_alloc(a, (size_t)from->nnode * sizeof *w->result);
 	w->storage = ARENA_NEW(a, int, from->nstorage);
@@ -221,15 +248,15 @@ static void begin(struct rewriting *w, struct prog *to, const struct prog *from)
 		w->storage[i] = i;
 }
 
-static bool one_round(struct pure *g, int *nforward, struct err *err)
+static bool one_round(struct pure *g, int *nforward, enum dialect d, struct err *err)
 {
 	struct rewriting w;
 	struct prog to;
 	int forward = 0;
-	begin(&w, &to, g->p);
+	begin(&w, &to, g->p, d);
 	for (int i = 0; i < g->p->nnode; i++) {
 		forward = i == *nforward ? to.nnode : forward;
-		if (to.nnode + (g->p->nnode - i) > MAX_NODES - MOST_APPENDED && is_to_go(g->p, i))
+		if (to.nnode + (g->p->nnode - i) > MAX_NODES - MOST_APPENDED && is_to_go(g->p, i, d))
 			return err_set(err, "decomposed, the program has too many rows");
 		move_row(&w, i);
 	}
@@ -241,20 +268,20 @@ static bool one_round(struct pure *g, int *nforward, struct err *err)
 	return true;
 }
 
-static bool any_to_go(const struct prog *p)
+bool decompose_is_due(const struct prog *p, enum dialect d)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (is_to_go(p, i))
+		if (is_to_go(p, i, d))
 			return true;
 	return false;
 }
 
-bool decompose(struct pure *g, int *nforward, struct err *err)
+bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err)
 {
 	enum { MOST_ROUNDS = 8 };
-	for (int round = 0; any_to_go(g->p); round++) {
+	for (int round = 0; decompose_is_due(g->p, d); round++) {
 		CHECK(round < MOST_ROUNDS); /* rules go down: from a row to rows that are nearer to the core */
-		if (!one_round(g, nforward, err))
+		if (!one_round(g, nforward, d, err))
 			return false;
 	}
 	return true;

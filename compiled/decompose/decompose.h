@@ -8,7 +8,7 @@
  *         d->out[0] = emit_where_self(d->b, d->in[A_masked_fill_mask], value, d->in[A_masked_fill_self]);
  *     }
  *
- * A rule states values only. Sizes must be the row's; decompose() gives the result the row's strides, offset and memory of its own, or, of
+ * A row with a body needs no rule: the body says the same. A rule states values only. Sizes must be the row's; decompose() gives the result the row's strides, offset and memory of its own, or, of
  * a view, a place in the operand's memory. What a rule appends may be of no core row itself: it is decomposed in the next round.
  *
  * Rounding: an intermediate value is never in a narrower dtype than the row's kernel has it in. f16 and bf16 are converted first, to f32,
@@ -19,9 +19,14 @@
 
 #include "compiled/passes/pass.h"
 
+/* In which rows a program is written. Loops are lowered from rows that are core, POINTWISE (whose expression says what they compute) or
+ * views; all others have a rule, which is their lowering. */
+enum dialect { DIALECT_CORE, DIALECT_LOOPS };
+
 /* Rewrites g->p and tells the results. *nforward: the rows before the backward part, before and after.
  * False: the program has too many rows then (err). */
-bool decompose(struct pure *g, int *nforward, struct err *err);
+bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err);
+bool decompose_is_due(const struct prog *p, enum dialect d); /* is there a row to rewrite? */
 
 bool decompose_is_core(int op); /* also the language's own rows */
 /* Is row `node` left as it is though it is not of the core dialect? Its result overlaps itself, which only the row's own kernel says, or is

@@ -22,6 +22,7 @@ struct decompose_rule {
 
 #define OP(id, ...) extern const struct decompose_rule decompose_##id;
 #define INPLACE(...)
+#define BODY(...)
 #include "eager/lang/ops.def"
 
 #define RULE(id)                                                                                                                           \

@@ -1,5 +1,5 @@
-/* scatters.c: rules of scatters. Those along a dim become scatter rows whose positions are expanded, which refuse the same positions;
- * those of a view's region, and the views' backward, become index_put at computed positions. */
+/* scatters.c: rules of scatters. Those along a dim become scatter rows whose positions are expanded, which refuse the same positions; the
+ * backward of a view is a scatter into its region, that of unfold index_put at computed positions. */
 #include "compiled/decompose/rules.h"
 
 /* ---- along a dim ---- */
@@ -98,97 +98,53 @@ RULE(masked_fill)
 	d->out[0] = emit_where_self(d->b, d->in[A_masked_fill_mask], value, d->in[A_masked_fill_self]);
 }
 
-/* ---- regions of views ---- */
-
-static int with_slice(struct decomposition *d, int x, int src, int64_t dim_given, int64_t start, int64_t end, int64_t step)
-{
-	const struct meta m = *build_meta(d->b, x);
-	const int dim = dim_of(dim_given, &m);
-	start = start == NO_INT ? 0 : start;
-	end = end == NO_INT ? INT64_MAX : end;
-	const int64_t n = slice_clamp(&start, &end, m.size[dim], step);
-	if (meta_numel(&m) == 0 || n == 0)
-		return x;
-	struct meta hole = m;
-	hole.size[dim] = n;
-	src = spread(d, as_dtype(d, src, m.dtype), &hole);
-	return put_along(d, x, dim, positions(d, start, n, step), src, false);
-}
-
-static int with_selection(struct decomposition *d, int x, int src, int64_t dim_given, int64_t i)
-{
-	const struct meta m = *build_meta(d->b, x);
-	const int dim = dim_of(dim_given, &m);
-	struct meta hole = m;
-	if (meta_numel(&m) == 0)
-		return x;
-	meta_remove_dim(&hole, dim);
-	src = with_dim(d, spread(d, as_dtype(d, src, m.dtype), &hole), dim);
-	return put_along(d, x, dim, positions(d, i < 0 ? i + m.size[dim] : i, 1, 1), src, false);
-}
-
-/* With the diagonal's dims in front. */
-static int with_diagonal(struct decomposition *d, int x, int src, int64_t offset, int64_t dim1_given, int64_t dim2_given)
-{
-	const struct meta m = *build_meta(d->b, x);
-	const int a = dim_of(dim1_given, &m), b = dim_of(dim2_given, &m);
-	int64_t order[MAX_RANK] = {a, b}, back[MAX_RANK], last_first[MAX_RANK] = {m.rank - 2};
-	struct meta hole = m;
-	if (meta_numel(&m) == 0 || offset <= -m.size[a] || offset >= m.size[b])
-		return x;
-	const int64_t n = offset >= 0 ? MIN(m.size[a], m.size[b] - offset) : MIN(m.size[a] + offset, m.size[b]);
-	for (int k = 0, at = 2; k < m.rank; k++)
-		if (k != a && k != b)
-			order[at++] = k;
-	for (int k = 0; k < m.rank; k++)
-		back[order[k]] = k;
-	for (int k = 1; k < m.rank - 1; k++)
-		last_first[k] = k - 1;
-	meta_remove_dim(&hole, MAX(a, b));
-	meta_remove_dim(&hole, MIN(a, b));
-	meta_insert_dim(&hole, hole.rank, n, 1);
-	src = emit_permute(d->b, spread(d, as_dtype(d, src, m.dtype), &hole), last_first, hole.rank);
-	x = emit_permute(d->b, x, order, m.rank);
-	const int index[] = {positions(d, MAX(-offset, 0), n, 1), positions(d, MAX(offset, 0), n, 1)};
-	return emit_permute(d->b, emit_index_put(d->b, x, index, 2, src, false), back, m.rank);
-}
-
-RULE(slice_scatter)
-{
-	d->out[0] = with_slice(d, d->in[A_slice_scatter_self], d->in[A_slice_scatter_src], int_arg(d, A_slice_scatter_dim),
-		build_int_of(d->n, A_slice_scatter_start), build_int_of(d->n, A_slice_scatter_end), int_arg(d, A_slice_scatter_step));
-}
-
-RULE(select_scatter)
-{
-	d->out[0] = with_selection(
-		d, d->in[A_select_scatter_self], d->in[A_select_scatter_src], int_arg(d, A_select_scatter_dim), int_arg(d, A_select_scatter_index));
-}
-
-RULE(diagonal_scatter)
-{
-	d->out[0] = with_diagonal(d, d->in[A_diagonal_scatter_self], d->in[A_diagonal_scatter_src], int_arg(d, A_diagonal_scatter_offset),
-		int_arg(d, A_diagonal_scatter_dim1), int_arg(d, A_diagonal_scatter_dim2));
-}
+/* ---- a gradient in a view's region of zeros: a scatter into that region ---- */
 
 static int zeros(struct decomposition *d) { return filled(d, result_meta(d, 0), scalar_int(0)); }
 
+/* The gradient, an operand of the row, as large as the region. */
+static int gradient(struct decomposition *d, int arg, const struct meta *region)
+{
+	return spread(d, as_dtype(d, d->in[arg], result_meta(d, 0)->dtype), region);
+}
+
 RULE(slice_backward)
 {
-	d->out[0] = with_slice(d, zeros(d), d->in[A_slice_backward_grad_output], int_arg(d, A_slice_backward_dim),
-		int_arg(d, A_slice_backward_start), int_arg(d, A_slice_backward_end), int_arg(d, A_slice_backward_step));
+	struct meta region = *result_meta(d, 0);
+	const int dim = dim_of(int_arg(d, A_slice_backward_dim), &region);
+	int64_t start = int_arg(d, A_slice_backward_start), end = int_arg(d, A_slice_backward_end);
+	const int64_t step = int_arg(d, A_slice_backward_step);
+	region.size[dim] = slice_clamp(&start, &end, region.size[dim], step);
+	d->out[0] = zeros(d);
+	if (meta_numel(&region) > 0)
+		d->out[0] = emit_slice_scatter(d->b, d->out[0], gradient(d, A_slice_backward_grad_output, &region), dim, start, end, step);
 }
 
 RULE(select_backward)
 {
-	d->out[0] = with_selection(
-		d, zeros(d), d->in[A_select_backward_grad_output], int_arg(d, A_select_backward_dim), int_arg(d, A_select_backward_index));
+	struct meta region = *result_meta(d, 0);
+	const int dim = dim_of(int_arg(d, A_select_backward_dim), &region);
+	meta_remove_dim(&region, dim);
+	d->out[0] = zeros(d);
+	if (meta_numel(result_meta(d, 0)) > 0)
+		d->out[0] = emit_select_scatter(
+			d->b, d->out[0], gradient(d, A_select_backward_grad_output, &region), dim, int_arg(d, A_select_backward_index));
 }
 
+/* The region has the diagonal's dim behind the others. */
 RULE(diagonal_backward)
 {
-	d->out[0] = with_diagonal(d, zeros(d), d->in[A_diagonal_backward_grad_output], int_arg(d, A_diagonal_backward_offset),
-		int_arg(d, A_diagonal_backward_dim1), int_arg(d, A_diagonal_backward_dim2));
+	const struct meta *m = result_meta(d, 0);
+	struct meta region = *m;
+	const int a = dim_of(int_arg(d, A_diagonal_backward_dim1), m), b = dim_of(int_arg(d, A_diagonal_backward_dim2), m);
+	const int64_t offset = int_arg(d, A_diagonal_backward_offset);
+	d->out[0] = zeros(d);
+	if (meta_numel(m) == 0 || offset <= -m->size[a] || offset >= m->size[b])
+		return;
+	meta_remove_dim(&region, MAX(a, b));
+	meta_remove_dim(&region, MIN(a, b));
+	meta_insert_dim(&region, region.rank, offset >= 0 ? MIN(m->size[a], m->size[b] - offset) : MIN(m->size[a] + offset, m->size[b]), 1);
+	d->out[0] = emit_diagonal_scatter(d->b, d->out[0], gradient(d, A_diagonal_backward_grad_output, &region), offset, a, b);
 }
 
 /* The positions of windows one after another: those of all cells, seen through the windows. */

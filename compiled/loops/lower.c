@@ -6,14 +6,27 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-#define KERN(function) extern const struct lower_rule lower_##function;
-#include "generated/op_functions.def"
+extern const struct lower_rule lower_item, lower_copy_; /* the language's own, and the only in-place row without a functional form */
+#define CORE(id) extern const struct lower_rule lower_##id;
+#define CORE_VIEW(id)
+#define CORE_POINTWISE(id)
+#include "compiled/decompose/core.def"
 
-const struct lower_rule *const op_lower[NOPS] = {
-#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = &lower_##k,
-#include "eager/lang/ops.def"
+static const struct lower_rule *const op_lower[NOPS] = {
+	[OP_item] = &lower_item,
+	[OP_copy_] = &lower_copy_,
+#define CORE(id) [OP_##id] = &lower_##id,
+#define CORE_VIEW(id)
+#define CORE_POINTWISE(id)
+#include "compiled/decompose/core.def"
 };
-const struct lower_rule lower_none; /* inputs and views */
+
+/* NULL: a view, or a row of another dialect that decompose leaves. */
+static const struct lower_rule *rule_of(int op)
+{
+	const int functional = op_functional(op), row = functional >= 0 ? functional : op;
+	return op_has(row, T_POINTWISE) ? &lower_pointwise : op_lower[row];
+}
 
 /* ---- elements ---- */
 
@@ -142,11 +155,11 @@ int lower_element(struct lowering *l, int node, const struct affine *at, enum fo
 		return loops_load(l->out, form == AS_BITS ? REG_BITS : reg_type_of(v->meta.dtype), l->buffer_of[v->storage], &cell);
 	}
 	if (producer == node)
-		return op_lower[l->p->node[node].op]->element(l, node, idx, form);
+		return rule_of(l->p->node[node].op)->element(l, node, idx, form);
 	struct affine of_base[MAX_RANK];
 	lower_index_of_cell(of_base, l, node_meta(l->p, producer), &cell);
 	few_terms(of_base, l, of_base, node_meta(l->p, producer)->rank);
-	return op_lower[l->p->node[producer].op]->element(l, producer, of_base, form);
+	return rule_of(l->p->node[producer].op)->element(l, producer, of_base, form);
 }
 
 int lower_broadcast(struct lowering *l, int node, const struct affine *idx, int rank, enum form form)
@@ -241,7 +254,7 @@ void lower_put(struct lowering *l, int k, const struct affine *idx, int value)
 	loops_store(l->out, l->place[k].buffer, &cell, value);
 }
 
-static enum form natural_form(const struct node *n) { return op_lower[n->op]->moves ? AS_BITS : AS_VALUE; }
+static enum form natural_form(const struct node *n) { return rule_of(n->op)->moves ? AS_BITS : AS_VALUE; }
 
 void lower_nest(struct lowering *l, int node, int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form))
 {
@@ -272,7 +285,7 @@ static bool is_by_kernel(const struct node *n)
 /* By the row's rule. */
 static void fill_places(struct lowering *l, int node, struct place *place)
 {
-	const struct lower_rule *rule = op_lower[l->p->node[node].op];
+	const struct lower_rule *rule = rule_of(l->p->node[node].op);
 	l->place = place;
 	if (rule->nests)
 		rule->nests(l, node);
@@ -289,7 +302,7 @@ static void fill_results(struct lowering *l, int node)
 		new_buffer(l, &n->out[k]);
 		place[k] = (struct place){.buffer = l->buffer_of[n->out[k].storage], .meta = n->out[k].meta};
 	}
-	if (!is_by_kernel(n)) {
+	if (rule_of(n->op) && !is_by_kernel(n)) {
 		fill_places(l, node, place);
 		return;
 	}
@@ -423,7 +436,7 @@ static void store_new_value(struct lowering *l, int node, enum dtype t, const st
 		const struct affine cell = lower_cell(&from->meta, idx);
 		value = loops_load(l->out, form == AS_BITS ? REG_BITS : reg_type_of(t), from->buffer, &cell);
 	} else {
-		value = op_lower[n->op]->element(l, node, idx, form);
+		value = rule_of(n->op)->element(l, node, idx, form);
 	}
 	if (t != self->meta.dtype)
 		value = loops_cast(l->out, self->meta.dtype, t, value);
@@ -443,7 +456,7 @@ static bool write_row(struct lowering *l, int node, struct err *err)
 		return false;
 	if (meta_has_duplicates(&self->meta))
 		return err_set(err, "%s writes to memory that overlaps itself", op_info[n->op].name);
-	if (op_lower[n->op]->element && reads_in_step(l, n, self)) {
+	if (rule_of(n->op)->element && reads_in_step(l, n, self)) {
 		store_new_value(l, node, value.meta.dtype, NULL);
 		return true;
 	}
@@ -473,8 +486,9 @@ static bool row(struct lowering *l, int node, struct err *err)
 	int order[MAX_RANK];
 	l->longest = 0;
 	each_operand(l, n, longest_chain);
-	const bool waits = op_lower[n->op]->element && !op_lower[n->op]->nests && !l->o->no_fusion && l->reads[n->out[0].storage] <= 1
-		&& l->longest < MAX_CHAIN && meta_numel(&n->out[0].meta) > 0 && is_mixed_radix(&n->out[0].meta, order);
+	const struct lower_rule *rule = rule_of(n->op);
+	const bool waits = rule && rule->element && !l->o->no_fusion && l->reads[n->out[0].storage] <= 1 && l->longest < MAX_CHAIN
+		&& meta_numel(&n->out[0].meta) > 0 && is_mixed_radix(&n->out[0].meta, order);
 	if (waits) {
 		l->pending[n->out[0].storage] = node;
 		l->length[n->out[0].storage] = l->longest + 1;

@@ -1,9 +1,10 @@
 /* lower.h: from a program without a backward (compile.h) to loops.
  *
- * A row is lowered by the RULE that its kernel's name has in the table op_lower: `lower_<kernel>` in one of the files lower_*.c. A rule
- * gives either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results' memory. A row without either does
- * not link; lower_extern.c says what is left to eager's kernels. A row that raises upon its data has nests, so that it raises whether or
- * not what it gives is read.
+ * A row of the core dialect (decompose/core.def) is lowered by its RULE, `lower_<row>` in one of the files lower_*.c, an in-place row by
+ * that of its functional form, and POINTWISE rows by one rule, from their expressions. All other rows are rewritten before, by the rules of
+ * decompose (DIALECT_LOOPS). A rule gives either an ELEMENT, what the result holds at a logical index, or NESTS, which fill the results'
+ * memory; lower_extern.c says what is left to eager's kernels. A row that raises upon its data has nests, so that it raises whether or not
+ * what it gives is read.
  *
  * What has only an element need not be in memory: it is PENDING, and whoever reads it computes it on the spot (fusion), through views too,
  * until something needs it in memory: a second reader, a result, an extern, a write to what it reads. */
@@ -43,10 +44,10 @@ struct lower_rule {
 	bool moves;                                  /* the element is another one as it lies in memory: best had as bits */
 	void (*nests)(struct lowering *l, int node); /* fills l->place */
 };
-extern const struct lower_rule *const op_lower[];
+extern const struct lower_rule lower_pointwise;
 
 /* Every value that is in memory has a buffer of its own: reuse.h shares them.
- * p: without symbols, writes only to memory that does not overlap itself. False: err. */
+ * p: in DIALECT_LOOPS, without symbols, writes only to memory that does not overlap itself. False: err. */
 bool lower(struct loops *out, const struct prog *p, const struct lower_options *o, struct arena *a, struct err *err);
 
 /* ---- for rules ---- */

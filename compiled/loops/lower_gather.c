@@ -1,4 +1,4 @@
-/* lower_gather.c: rows that read self at positions that index tensors hold: index_select, embedding, gather, index.Tensor. Each is a nest
+/* lower_gather.c: rows that read self at positions that index tensors hold: index_select, gather, index.Tensor. Each is a nest
  * of its own over the result: an index out of range raises, whatever of the result is read later. */
 #include "compiled/loops/lower.h"
 
@@ -51,23 +51,6 @@ static void nests_index_select(struct lowering *l, int node)
 	lower_nest(l, node, element_index_select);
 }
 const struct lower_rule lower_index_select = {.nests = nests_index_select, .moves = true};
-
-static int element_embedding(struct lowering *l, int node, const struct affine *idx, enum form form)
-{
-	const int weight = lower_operand(l, node, A_embedding_weight), ids = lower_operand(l, node, A_embedding_indices);
-	const int rank = node_meta(l->p, ids)->rank;
-	const struct affine row = position_at(l, ids, idx, rank, node_meta(l->p, weight)->size[0], BOUND_IN_SELF, false);
-	return lower_element(l, weight, (const struct affine[]){row, idx[rank]}, form);
-}
-
-static void nests_embedding(struct lowering *l, int node)
-{
-	const int ids = lower_operand(l, node, A_embedding_indices);
-	if (meta_numel(node_meta(l->p, node)) == 0 && meta_numel(node_meta(l->p, ids)) > 0)
-		only_bounds(l, ids, node_meta(l->p, lower_operand(l, node, A_embedding_weight))->size[0]);
-	lower_nest(l, node, element_embedding);
-}
-const struct lower_rule lower_embedding = {.nests = nests_embedding, .moves = true};
 
 /* ---- an index as large as the result ---- */
 
@@ -125,4 +108,4 @@ static int element_index(struct lowering *l, int node, const struct affine *idx,
 	return lower_element(l, self, at, form);
 }
 static void nests_index(struct lowering *l, int node) { lower_nest(l, node, element_index); }
-const struct lower_rule lower_index = {.nests = nests_index, .moves = true};
+const struct lower_rule lower_index_Tensor = {.nests = nests_index, .moves = true};

@@ -93,8 +93,7 @@ struct place nest_sums(struct lowering *l, int self)
 	const struct place p = wide == DT_F64 && m->dtype != DT_F64 ? new_place(l, DT_F64, m->size, m->rank) : l->place[0];
 	struct affine idx[MAX_RANK];
 	const int depth = lower_loops(l, &p.meta, idx);
-	const int first = self >= 0 ? nest_load(l, self, idx, m->dtype) : wide == DT_F64 ? nest_float(l, 0) : loops_int(l->out, 0);
-	nest_set(l, &p, idx, first);
+	nest_set(l, &p, idx, nest_load(l, self, idx, m->dtype));
 	lower_ends(l, depth);
 	return p;
 }

@@ -1,4 +1,4 @@
-/* lower_order.c: sort and topk: an element goes to the place that is the number of elements before it, which a loop over the lane counts.
+/* lower_order.c: sort: an element goes to the place that is the number of elements before it, which a loop over the lane counts.
  * Each is compared with each other one, so longer lanes, and many, are left to eager's kernel. */
 #include "compiled/loops/lower_nest.h"
 
@@ -15,8 +15,8 @@ static int is_before(struct lowering *l, enum dtype t, enum nest_order o, int y,
 	return loops_select(l->out, earlier, not_behind, nest_precedes(l, t, o, y, x));
 }
 
-/* The first k of each lane in order, and where they were. */
-static void ranked(struct lowering *l, int node, int dim, int64_t k, enum nest_order o)
+/* The elements of each lane in order, and where they were. */
+static void ranked(struct lowering *l, int node, int dim, enum nest_order o)
 {
 	const int self = lower_operand(l, node, A_reduction_self), outer = l->out->depth;
 	const struct meta *m = node_meta(l->p, self);
@@ -36,32 +36,17 @@ static void ranked(struct lowering *l, int node, int dim, int64_t k, enum nest_o
 	const int y = nest_load(l, self, other, m->dtype);
 	loops_set(l->out, place, lower_add(l, DT_I64, place, is_before(l, m->dtype, o, y, &j, x, &i)));
 	nest_end(l, depth);
-	if (k < count)
-		loops_if(l->out, nest_holds(l, OP_lt_Tensor, DT_I64, place, loops_int(l->out, k)));
 	at[dim] = affine_reg(place);
 	nest_put(l, 0, at, x);
 	nest_put(l, 1, at, loops_index(l->out, &i));
 	nest_end(l, outer);
 }
 
-static int dim_of(const struct lowering *l, int node, int arg)
-{
-	int dim;
-	CHECK(dim_wrap(&dim, node_int(&l->p->node[node], arg), node_meta(l->p, lower_operand(l, node, A_reduction_self))->rank, NULL));
-	return dim;
-}
-
-static void nests_topk(struct lowering *l, int node)
-{
-	const struct node *n = &l->p->node[node];
-	const bool scalar = node_meta(l->p, lower_operand(l, node, A_topk_self))->rank == 0; /* has one result whatever k is */
-	ranked(l, node, dim_of(l, node, A_topk_dim), scalar ? 1 : node_int(n, A_topk_k), n->arg[A_topk_largest].b ? GREATEST : LEAST_NAN_LAST);
-}
-const struct lower_rule lower_topk = {.nests = nests_topk};
-
 static void nests_sort(struct lowering *l, int node)
 {
-	const bool descending = l->p->node[node].arg[A_sort_descending].b;
-	ranked(l, node, dim_of(l, node, A_sort_dim), INT64_MAX, descending ? GREATEST : LEAST_NAN_LAST);
+	const struct node *n = &l->p->node[node];
+	int dim;
+	CHECK(dim_wrap(&dim, node_int(n, A_sort_dim), node_meta(l->p, lower_operand(l, node, A_sort_self))->rank, NULL));
+	ranked(l, node, dim, n->arg[A_sort_descending].b ? GREATEST : LEAST_NAN_LAST);
 }
 const struct lower_rule lower_sort = {.nests = nests_sort};

@@ -1,5 +1,5 @@
 /* lower_pointwise.c: rows whose result holds, at each index, something of the operands at the same index: POINTWISE rows, conversions,
- * constants, masks. */
+ * copies, a constant, a choice. */
 #include "compiled/loops/lower.h"
 
 #include "eager/ops/rules.h"
@@ -26,9 +26,10 @@ static int number(struct lowering *l, const struct scalar *s)
 	return loops_const(l->out, s->kind == SC_FLOAT ? REG_F64 : REG_I64, v);
 }
 
-static int pointwise(struct lowering *l, int row, int node, const struct affine *idx, enum form form)
+static int element_pointwise(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
 	const struct node *n = &l->p->node[node];
+	const int row = op_has(n->op, T_MUTATES) ? op_functional(n->op) : n->op;
 	const struct meta *metas[MAX_ELEMENTWISE];
 	struct pointwise_types t;
 	struct meta space;
@@ -56,15 +57,7 @@ static int pointwise(struct lowering *l, int row, int node, const struct affine 
 	return lower_give(l, space.dtype, loops_round(l->out, space.dtype, value), form);
 }
 
-#define POINTWISE(id, ...)                                                                                                                 \
-	static int element_##id(struct lowering *l, int node, const struct affine *idx, enum form form)                                        \
-	{                                                                                                                                      \
-		return pointwise(l, OP_##id, node, idx, form);                                                                                     \
-	}                                                                                                                                      \
-	const struct lower_rule lower_##id = {.element = element_##id};
-#define OP(...)
-#define INPLACE(...)
-#include "eager/lang/ops.def"
+const struct lower_rule lower_pointwise = {.element = element_pointwise};
 
 /* ---- conversions and copies in step ---- */
 
@@ -86,8 +79,9 @@ static int element_clone(struct lowering *l, int node, const struct affine *idx,
 	return lower_element(l, lower_operand(l, node, A_clone_self), idx, form);
 }
 const struct lower_rule lower_clone = {.element = element_clone, .moves = true};
+const struct lower_rule lower_contiguous = {.element = element_clone, .moves = true};
 
-static int element_copy(struct lowering *l, int node, const struct affine *idx, enum form form)
+static int element_copy_(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
 	const struct node *n = &l->p->node[node];
 	const struct arg *src = &n->arg[A_copy_src];
@@ -96,36 +90,14 @@ static int element_copy(struct lowering *l, int node, const struct affine *idx, 
 	const enum dtype from = src->scalar.kind == SC_FLOAT ? DT_F64 : src->scalar.kind == SC_INT ? DT_I64 : DT_B8, to = n->out[0].meta.dtype;
 	return lower_give(l, to, loops_cast(l->out, to, from, lower_scalar(l, from, &src->scalar, AS_VALUE)), form);
 }
-const struct lower_rule lower_copy = {.element = element_copy, .moves = true};
+const struct lower_rule lower_copy_ = {.element = element_copy_, .moves = true};
 
-/* ---- constants ---- */
-
-static int constant(struct lowering *l, int node, const struct scalar *s, enum form form)
-{
-	return lower_scalar(l, l->p->node[node].out[0].meta.dtype, s, form);
-}
-
-#define CONSTANT(function, number)                                                                                                         \
-	static int element_##function(struct lowering *l, int node, const struct affine *idx, enum form form)                                  \
-	{                                                                                                                                      \
-		(void)idx;                                                                                                                         \
-		return constant(l, node, number, form);                                                                                            \
-	}                                                                                                                                      \
-	const struct lower_rule lower_##function = {.element = element_##function, .moves = true};
-CONSTANT(full, &l->p->node[node].arg[A_full_fill_value].scalar)
-CONSTANT(scalar_tensor, &l->p->node[node].arg[A_scalar_tensor_s].scalar)
-CONSTANT(fill, &l->p->node[node].arg[A_filled_value].scalar)
-CONSTANT(zeros_like, &((struct scalar){SC_INT, 0, 0}))
-CONSTANT(ones_like, &((struct scalar){SC_INT, 1, 0}))
-
-static int element_fill_Tensor(struct lowering *l, int node, const struct affine *idx, enum form form)
+static int element_full(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
 	(void)idx;
-	return converted(l, node, A_fill_Tensor_value, idx, form);
+	return lower_scalar(l, node_meta(l->p, node)->dtype, &l->p->node[node].arg[A_full_fill_value].scalar, form);
 }
-const struct lower_rule lower_fill_Tensor = {.element = element_fill_Tensor, .moves = true};
-
-/* ---- masks ---- */
+const struct lower_rule lower_full = {.element = element_full, .moves = true};
 
 static int element_where(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
@@ -134,41 +106,4 @@ static int element_where(struct lowering *l, int node, const struct affine *idx,
 	const int self = converted(l, node, A_where_self, idx, form), other = converted(l, node, A_where_other, idx, form);
 	return loops_select(l->out, condition, self, other);
 }
-const struct lower_rule lower_where = {.element = element_where, .moves = true};
-
-static int element_masked_fill(struct lowering *l, int node, const struct affine *idx, enum form form)
-{
-	const struct node *n = &l->p->node[node];
-	const int rank = n->out[0].meta.rank, mask = lower_broadcast(l, lower_operand(l, node, A_masked_fill_mask), idx, rank, AS_VALUE);
-	const int value = lower_scalar(l, n->out[0].meta.dtype, &n->arg[A_masked_fill_value].scalar, form);
-	const int self = lower_broadcast(l, lower_operand(l, node, A_masked_fill_self), idx, rank, form);
-	return loops_select(l->out, mask, value, self);
-}
-const struct lower_rule lower_masked_fill = {.element = element_masked_fill, .moves = true};
-
-/* Column minus row at most (lower) or at least (upper) the diagonal stays, the rest is zero. */
-static int triangle(struct lowering *l, int node, const struct affine *idx, int64_t diagonal, bool lower, enum form form)
-{
-	const struct meta *m = &l->p->node[node].out[0].meta;
-	struct affine at = idx[m->rank - 1];
-	affine_add(&at, &idx[m->rank - 2], -1);
-	const int64_t all = 4 * MAX_NUMEL; /* beyond every row and column */
-	diagonal = MAX(-all, MIN(diagonal, all - 1));
-	const int inside = lower ? lower_within(l, &at, -all, diagonal + 1) : lower_within(l, &at, diagonal, all);
-	const int zero = inside == ALWAYS ? NO_REG : lower_scalar(l, m->dtype, &(struct scalar){SC_INT, 0, 0}, form);
-	if (inside == NEVER)
-		return zero;
-	const int self = lower_element(l, lower_operand(l, node, A_tri_self), idx, form);
-	return inside == ALWAYS ? self : loops_select(l->out, inside, self, zero);
-}
-
-static int element_tril(struct lowering *l, int node, const struct affine *idx, enum form form)
-{
-	return triangle(l, node, idx, node_int(&l->p->node[node], A_tril_diagonal), true, form);
-}
-static int element_triu(struct lowering *l, int node, const struct affine *idx, enum form form)
-{
-	return triangle(l, node, idx, node_int(&l->p->node[node], A_triu_diagonal), false, form);
-}
-const struct lower_rule lower_tril = {.element = element_tril, .moves = true};
-const struct lower_rule lower_triu = {.element = element_triu, .moves = true};
+const struct lower_rule lower_where_self = {.element = element_where, .moves = true};

@@ -1,5 +1,4 @@
-/* lower_region.c: a view's region of a tensor: slice_scatter and its like, self with src in the region, and slice_backward and its like,
- * zeros with the gradient in it. Each is one nest over the whole result whose mask says which indices are of the region, as Inductor has
+/* lower_region.c: slice_scatter, select_scatter and diagonal_scatter: self with src in a view's region. Each is one nest over the whole result whose mask says which indices are of the region, as Inductor has
  * it, so it believes the result's sizes and strides. (scatter_region.c of eager copies self and then writes the region.) */
 #include "compiled/loops/lower.h"
 
@@ -74,28 +73,12 @@ static int element_scatter(struct lowering *l, int node, const struct affine *id
 	return lower_replaced(l, self, r.inside, lower_operand(l, node, A_region_scatter_src), r.at, r.rank, whole->dtype, form);
 }
 
-/* The gradient broadcasts to the region. */
-static int element_backward(struct lowering *l, int node, const struct affine *idx, enum form form, region_fn *region)
-{
-	const struct node *n = &l->p->node[node];
-	const struct meta *whole = &n->out[0].meta;
-	struct region r;
-	region(&r, l, n, whole, idx);
-	const int zero = lower_scalar(l, whole->dtype, &(struct scalar){SC_INT, 0, 0}, form);
-	return lower_replaced(l, zero, r.inside, lower_operand(l, node, A_slice_backward_grad_output), r.at, r.rank, whole->dtype, form);
-}
-
 #define REGION(view)                                                                                                                       \
 	static int element_##view##_scatter(struct lowering *l, int node, const struct affine *idx, enum form form)                            \
 	{                                                                                                                                      \
 		return element_scatter(l, node, idx, form, view##_region);                                                                         \
 	}                                                                                                                                      \
-	const struct lower_rule lower_##view##_scatter = {.element = element_##view##_scatter, .moves = true};                                 \
-	static int element_##view##_backward(struct lowering *l, int node, const struct affine *idx, enum form form)                           \
-	{                                                                                                                                      \
-		return element_backward(l, node, idx, form, view##_region);                                                                        \
-	}                                                                                                                                      \
-	const struct lower_rule lower_##view##_backward = {.element = element_##view##_backward, .moves = true};
+	const struct lower_rule lower_##view##_scatter = {.element = element_##view##_scatter, .moves = true};
 REGION(slice)
 REGION(select)
 REGION(diagonal)

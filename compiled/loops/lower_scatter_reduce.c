@@ -71,4 +71,4 @@ static void nests_scatter_reduce(struct lowering *l, int node)
 	}
 	nest_sums_done(l, &sums);
 }
-const struct lower_rule lower_scatter_reduce = {.nests = nests_scatter_reduce};
+const struct lower_rule lower_scatter_reduce_two = {.nests = nests_scatter_reduce};

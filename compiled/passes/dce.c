@@ -3,15 +3,14 @@
 #include "compiled/passes/pass.h"
 
 #include "eager/lang/stated.h"
-#include "generated/op_id.h"
 
 /* Positions may be out of range, a source too short for its mask. And a row that states how many its data select gives others a size. */
 static bool may_raise(const struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (role_is_positions(op_info[n->op].param[k].role) && n->arg[k].tag != ARG_NONE)
+		if (role_has(op_info[n->op].param[k].role, RF_POSITIONS | RF_RUNS_OUT) && n->arg[k].tag != ARG_NONE)
 			return true;
-	return n->op == OP_masked_scatter || op_stated(n->op) >= 0;
+	return op_stated(n->op) >= 0;
 }
 
 bool pass_dce(struct pure *g, struct err *err)

@@ -84,6 +84,25 @@ static bool full_gives(const struct meta *m)
 	return meta_identical(&dense, m) && meta_numel(m) > 0 && meta_numel(m) <= FOLD_MAX_ELEMENTS;
 }
 
+/* What a factory fills its tensor with, whatever its operand holds: every row of the family states one. */
+enum { WITH_ZEROS = 1, WITH_ONES, WITH_ARGUMENTS };
+enum {
+	FILLED_zeros = WITH_ZEROS,
+	FILLED_zeros_like = WITH_ZEROS,
+	FILLED_new_zeros = WITH_ZEROS,
+	FILLED_ones = WITH_ONES,
+	FILLED_ones_like = WITH_ONES,
+	FILLED_full = WITH_ARGUMENTS,
+	FILLED_scalar_tensor = WITH_ARGUMENTS,
+	FILLED_arange = WITH_ARGUMENTS,
+	FILLED_arange_start = WITH_ARGUMENTS,
+	FILLED_arange_start_step = WITH_ARGUMENTS
+};
+static const uint8_t filled_with[NOPS] = {
+#define ROW_F_FACTORY(id) [OP_##id] = FILLED_##id,
+#include "generated/op_groups.def"
+};
+
 static struct constant constant_of(const struct prog *p, int node, const struct constant *c)
 {
 	const struct node *n = &p->node[node];
@@ -92,8 +111,8 @@ static struct constant constant_of(const struct prog *p, int node, const struct 
 		return out;
 	if (row_is_view(p, node))
 		return n->op == OP_as_strided ? out : c[n->arg[A_viewed_self].node];
-	if (n->op == OP_zeros_like || n->op == OP_new_zeros || n->op == OP_ones_like) {
-		const bool one = n->op == OP_ones_like;
+	if (filled_with[n->op] <= WITH_ONES && filled_with[n->op] >= WITH_ZEROS) {
+		const bool one = filled_with[n->op] == WITH_ONES;
 		const enum dtype t = n->out[0].meta.dtype;
 		out.v = (struct scalar){dtype_is_float(t) ? SC_FLOAT : t == DT_B8 ? SC_BOOL : SC_INT, one, one};
 		out.known = true;

@@ -6,6 +6,58 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+/* ---- what is written through a view ---- */
+
+/* The new value of a view's operand, made of the view's: every row with T_VIEW or T_MAYBE_VIEW states one. */
+enum {
+	INV_WINDOW = 1, /* no rows say it but as_strided_scatter */
+	INV_ROOT,       /* no operand: memory of its own, as far as this step goes */
+	INV_OF_LIST,    /* getitem: as the row says that makes the list */
+	INV_OF_SLICES,
+	INV_OF_SELECTS,
+	INV_ITSELF,
+	INV_RESHAPED,
+	INV_EXPANDED,
+	INV_PERMUTED,
+	INV_TRANSPOSED,
+	INV_TURNED,
+	INV_SLICE, /* from here on: a scatter, which keeps some of the operand, and its strides and offset */
+	INV_SELECT,
+	INV_DIAGONAL
+};
+enum {
+	INVERSE_input_view = INV_ROOT,
+	INVERSE_getitem = INV_OF_LIST,
+	INVERSE_split_Tensor = INV_OF_SLICES,
+	INVERSE_unbind_int = INV_OF_SELECTS,
+	INVERSE_alias = INV_ITSELF,
+	INVERSE_detach = INV_ITSELF,
+	INVERSE_view = INV_RESHAPED,
+	INVERSE_unsafe_view = INV_RESHAPED,
+	INVERSE_reshape = INV_RESHAPED,
+	INVERSE_contiguous = INV_RESHAPED,
+	INVERSE_squeeze = INV_RESHAPED,
+	INVERSE_squeeze_dim = INV_RESHAPED,
+	INVERSE_unsqueeze = INV_RESHAPED,
+	INVERSE_expand = INV_EXPANDED,
+	INVERSE_permute = INV_PERMUTED,
+	INVERSE_transpose_int = INV_TRANSPOSED,
+	INVERSE_t = INV_TURNED,
+	INVERSE_slice_Tensor = INV_SLICE,
+	INVERSE_select_int = INV_SELECT,
+	INVERSE_diagonal = INV_DIAGONAL,
+	INVERSE_as_strided = INV_WINDOW,
+	INVERSE_unfold = INV_WINDOW
+};
+static const uint8_t inverse[NOPS] = {
+#define ROW_T_VIEW(id)       [OP_##id] = INVERSE_##id,
+#define ROW_T_MAYBE_VIEW(id) [OP_##id] = INVERSE_##id,
+#include "generated/op_groups.def"
+};
+
+/* Does the inverse of this view keep some of the base? */
+static bool keeps_base(int op) { return inverse[op] >= INV_SLICE; }
+
 /* ---- what the rows of the old program are ---- */
 
 /* Result k of a row with several fresh results: the first getitem that names it owns it. NO_VALUE: node is no such getitem. */
@@ -79,8 +131,12 @@ static bool operands_without_data(const struct prog *p, const struct node *n)
 	return without;
 }
 
-/* Its result has its base's strides and offset. */
-static bool keeps_layout(int op) { return op == OP_slice_scatter || op == OP_select_scatter || op == OP_diagonal_scatter; }
+/* Its result has its base's strides and offset: the scatter of a view that keeps some of it. */
+static bool keeps_layout(int op)
+{
+	const int src = op_has(op, T_SCATTER) ? op_arg(op, N_src) : -1;
+	return src >= 0 && op_info[op].param[src].like && keeps_base(op_find(op_info[op].param[src].like));
+}
 
 /* Is there written memory with gaps that node's tensor lies in, or whose layout it has through region scatters? */
 static bool has_written_gaps(const struct functional *f, int node)
@@ -211,15 +267,13 @@ static int unexpanded(struct functional *f, int part, const struct meta *base)
 /* Entry k of what split or unbind gives. */
 static int scatter_entry(struct functional *f, const struct node *n, int64_t k, int base, int part)
 {
-	if (n->op == OP_unbind_int)
+	if (inverse[n->op] == INV_OF_SELECTS)
 		return emit_select_scatter(&f->b, base, part, node_int(n, A_unbind_int_dim), k);
+	CHECK(inverse[n->op] == INV_OF_SLICES);
 	int64_t size = node_int(n, A_split_Tensor_split_size), dim = node_int(n, A_split_Tensor_dim);
 	int64_t start = k * size, length = build_meta(&f->b, part)->size[dim < 0 ? dim + build_meta(&f->b, part)->rank : dim];
 	return emit_slice_scatter(&f->b, base, part, dim, start, start + length, 1);
 }
-
-/* Does the inverse of this view keep some of the base? */
-static bool keeps_base(int op) { return op == OP_slice_Tensor || op == OP_select_int || op == OP_diagonal; }
 
 /* The new value of the operand of view n. NO_VALUE: n has no inverse here. */
 static int scatter_view(struct functional *f, const struct node *n, int base, int part)
@@ -227,27 +281,20 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	struct build *b = &f->b;
 	const struct meta m = *build_meta(b, base);
 	const bool nothing = meta_numel(build_meta(b, part)) == 0;
-	switch (n->op) {
-	case OP_expand: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
-	case OP_permute: return vjp_unpermuted(b, n, part);
-	case OP_transpose_int: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
-	case OP_t: return emit_t(b, part);
-	case OP_slice_Tensor:
+	switch (inverse[n->op]) {
+	case INV_EXPANDED: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
+	case INV_PERMUTED: return vjp_unpermuted(b, n, part);
+	case INV_TRANSPOSED: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
+	case INV_TURNED: return emit_t(b, part);
+	case INV_SLICE:
 		return emit_slice_scatter(b, base, part, node_int(n, A_slice_Tensor_dim), build_int_of(n, A_slice_Tensor_start),
 			build_int_of(n, A_slice_Tensor_end), node_int(n, A_slice_Tensor_step));
-	case OP_select_int: return emit_select_scatter(b, base, part, node_int(n, A_select_int_dim), node_int(n, A_select_int_index));
-	case OP_diagonal:
+	case INV_SELECT: return emit_select_scatter(b, base, part, node_int(n, A_select_int_dim), node_int(n, A_select_int_index));
+	case INV_DIAGONAL:
 		return emit_diagonal_scatter(
 			b, base, part, node_int(n, A_diagonal_offset), node_int(n, A_diagonal_dim1), node_int(n, A_diagonal_dim2));
-	case OP_alias:
-	case OP_detach: return part;
-	case OP_unsqueeze:
-	case OP_squeeze:
-	case OP_squeeze_dim:
-	case OP_view:
-	case OP_unsafe_view:
-	case OP_reshape:
-	case OP_contiguous: return emit_reshape(b, part, m.size, m.rank);
+	case INV_ITSELF: return part;
+	case INV_RESHAPED: return emit_reshape(b, part, m.size, m.rank);
 	default: return nothing && !f->tracks ? base : NO_VALUE;
 	}
 }

@@ -11,53 +11,56 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum neutral { ADDED, SUBTRACTED, FACTOR };
+enum {
+	UNCHANGED_IF_COPIED = 1,
+	UNCHANGED_IF_OVERWRITTEN,
+	UNCHANGED_IF_ADDED,
+	UNCHANGED_IF_SUBTRACTED,
+	UNCHANGED_IF_FACTOR,
+	UNCHANGED_IF_CHANGED
+};
+enum { /* a word for a row that ops.def does not have does not compile */
+#define UNCHANGED(when, id) UNCHANGED_##id = UNCHANGED_IF_##when + 0 * OP_##id,
+#include "compiled/passes/unchanged.def"
+};
+static const uint8_t unchanged[NOPS] = {
+#define ROW_F_POINTWISE(id) [OP_##id] = UNCHANGED_##id,
+#define ROW_F_COPY(id)      [OP_##id] = UNCHANGED_##id,
+#define ROW_F_SCATTER(id)   [OP_##id] = UNCHANGED_##id,
+#include "generated/op_groups.def"
+};
 
-static bool is_neutral(const struct scalar *s, enum neutral what, enum dtype t)
+/* Is this the number that leaves every element of dtype t alone? */
+static bool is_neutral(const struct scalar *s, int when, enum dtype t)
 {
 	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	if (what == FACTOR)
+	if (when == UNCHANGED_IF_FACTOR)
 		return v == 1;
-	return v == 0 && (!dtype_is_float(t) || !signbit(v) == (what == SUBTRACTED));
+	return v == 0 && (!dtype_is_float(t) || !signbit(v) == (when == UNCHANGED_IF_SUBTRACTED));
 }
 
-static bool is_one(const struct arg *a) { return a->tag == ARG_SCALAR && is_neutral(&a->scalar, FACTOR, DT_F32); }
+static bool is_one(const struct arg *a) { return a->tag == ARG_SCALAR && is_neutral(&a->scalar, UNCHANGED_IF_FACTOR, DT_F32); }
 
 /* Arithmetic of self and a number. */
 static bool computes_self(const struct node *n)
 {
-	static const struct {
-		int op, other, alpha;
-		enum neutral what;
-	} rows[] = {
-		{OP_add_Tensor, A_add_Tensor_other, A_add_Tensor_alpha, ADDED},
-		{OP_add_Scalar, A_add_Scalar_other, A_add_Scalar_alpha, ADDED},
-		{OP_sub_Tensor, A_sub_Tensor_other, A_sub_Tensor_alpha, SUBTRACTED},
-		{OP_sub_Scalar, A_sub_Scalar_other, A_sub_Scalar_alpha, SUBTRACTED},
-		{OP_mul_Tensor, A_mul_Tensor_other, -1, FACTOR},
-		{OP_mul_Scalar, A_mul_Scalar_other, -1, FACTOR},
-		{OP_div_Tensor, A_div_Tensor_other, -1, FACTOR},
-		{OP_div_Scalar, A_div_Scalar_other, -1, FACTOR},
-	};
-	for (int i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct arg *other = &n->arg[rows[i].other];
-		if (n->op == rows[i].op)
-			return n->arg[0].tag == ARG_TENSOR && other->tag == ARG_SCALAR && is_neutral(&other->scalar, rows[i].what, n->out[0].meta.dtype)
-				&& (rows[i].alpha < 0 || is_one(&n->arg[rows[i].alpha]));
-	}
-	return false;
+	const struct arg *other = &n->arg[op_arg(n->op, N_other)];
+	const int alpha = op_arg(n->op, N_alpha);
+	return n->arg[0].tag == ARG_TENSOR && other->tag == ARG_SCALAR && is_neutral(&other->scalar, unchanged[n->op], n->out[0].meta.dtype)
+		&& (alpha < 0 || is_one(&n->arg[alpha]));
 }
 
 /* The operand whose elements the row gives, in memory of its own; -1: none. */
 static int copied_operand(const struct prog *p, const struct node *n)
 {
-	switch (n->op) {
-	case OP_clone:
-	case OP_lift_fresh_copy:
-	case OP_to_copy: return n->arg[0].node;
-	case OP_slice_scatter: /* the whole of self is overwritten */
+	switch (unchanged[n->op]) {
+	case UNCHANGED_IF_COPIED: return n->arg[0].node;
+	case UNCHANGED_IF_OVERWRITTEN:
 		return meta_same_sizes(node_meta(p, n->arg[A_slice_scatter_src].node), &n->out[0].meta) ? n->arg[A_slice_scatter_src].node : -1;
-	default: return computes_self(n) ? n->arg[0].node : -1;
+	case UNCHANGED_IF_ADDED:
+	case UNCHANGED_IF_SUBTRACTED:
+	case UNCHANGED_IF_FACTOR: return computes_self(n) ? n->arg[0].node : -1;
+	default: return -1;
 	}
 }
 

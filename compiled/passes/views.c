@@ -18,7 +18,11 @@ static int existing(const struct pure *g, int node)
 }
 
 /* Which only say what sizes come out: the last one alone says it. */
-static bool says_sizes(int op) { return op == OP_view || op == OP_unsafe_view || op == OP_reshape; }
+static bool says_sizes(int op)
+{
+	const struct param *size = op_info[op].nparam > A_viewed_self + 1 ? &op_info[op].param[A_viewed_self + 1] : NULL;
+	return size && size->kind == K_SIZE && (size->role == R_VIEW || size->role == R_RESHAPE);
+}
 
 /* dims of `n`, a permutation of `of`, as a permutation of of's operand. */
 static struct arg composed(struct prog *p, const struct node *n, const struct node *of)

@@ -18,6 +18,14 @@ int build_result(struct build *b, int node, int k)
 	return op_info[n->op].nret == 1 ? node : emit_getitem(b, node, k);
 }
 
+struct ints build_ints_of(const struct node *n, int k)
+{
+	struct ints out = {.n = -1};
+	if (node_given(n, k))
+		out.n = node_ints(out.v, n, k);
+	return out;
+}
+
 struct node *build_begin(struct build *b, int op)
 {
 	int node = prog_add(b->p, op, b->unnamed ? "" : NULL); /* moves p->node */
@@ -44,8 +52,11 @@ static void refused(struct build *b, int node, const struct err *err)
 	int k = op_self(n->op);
 	if (!b->may_refuse || k < 0 || n->arg[k].tag != ARG_TENSOR)
 		BUG("appending a node: %s", err->msg);
-	if (!b->refusal.msg[0])
-		b->refusal = *err;
+	if (!b->refusal.msg[0]) { /* PyTorch's text does not begin with our row's name */
+		const char *name = op_info[n->op].name;
+		b->refusal.limit = err->limit;
+		err_set(&b->refusal, "%s", err->msg + (str_starts(err->msg, name) ? strlen(name) + strlen(": ") : 0));
+	}
 	n->nout = 1;
 	n->out = ARENA_NEW(b->p->arena, struct value, 1);
 	n->out[0] = b->p->node[n->arg[k].node].out[0];

@@ -8,8 +8,8 @@
  * that may be None are NO_INT for it, a ScalarType is -1 for None. Rows with several results return their node: see build_result.
  *
  * What a shape rule refuses here is a mistake of the code that called: BUG with the row's name and the rule's sentence. But a derivative is
- * PyTorch's formula, which PyTorch refuses, too (the negative of a bool): with `may_refuse` the first refusal is kept in `refusal`, the
- * node is given its first operand's meta, and nothing is executed from there on. */
+ * PyTorch's formula, which PyTorch refuses, too (the negative of a bool): with `may_refuse` the first refusal is kept in `refusal`, without
+ * the row's name, the node is given its first operand's meta, and nothing is executed from there on. */
 #ifndef SCATTERPROOF_BUILD_H
 #define SCATTERPROOF_BUILD_H
 
@@ -38,6 +38,13 @@ int build_result(struct build *b, int node, int k); /* result k of a node as a v
 
 /* Argument k of a row, an integer that may be None, as emit_ functions take it. */
 static inline int64_t build_int_of(const struct node *n, int k) { return node_given(n, k) ? node_int(n, k) : NO_INT; }
+
+/* A list argument of a row. */
+struct ints {
+	int n; /* -1: None */
+	int64_t v[MAX_LIST];
+};
+struct ints build_ints_of(const struct node *n, int k);
 
 static inline struct scalar scalar_int(int64_t v) { return (struct scalar){SC_INT, v, 0}; }
 static inline struct scalar scalar_float(double v) { return (struct scalar){SC_FLOAT, 0, v}; }

@@ -7,7 +7,7 @@ const struct role_info role_info[NROLES] = {
 };
 
 const char *const family_name[NFAMILIES] = {
-	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi"};
+	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi", "composed"};
 
 int op_find(const char *name)
 {
@@ -80,6 +80,14 @@ int op_param(int op, const char *name)
 		if (str_eq(op_info[op].param[k].name, name))
 			return k;
 	return -1;
+}
+
+bool op_is_told_dtype(int op)
+{
+	bool told = false;
+	for (int k = 0; k < op_info[op].nparam; k++)
+		told |= op_info[op].param[k].kind == K_DTYPE;
+	return told && op_info[op].family != F_POINTWISE && op_info[op].family != F_INPUT && !op_has(op, T_NONDIFF);
 }
 
 bool role_is_self(const struct param *q)

@@ -47,6 +47,7 @@ enum role_flag {
 	RF_MASK = 1 << 5,         /* b8, selects elements */
 	RF_FOLLOWS = 1 << 6,      /* sizes follow from another operand, which has to be there */
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
+	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -56,7 +57,7 @@ struct role_info {
 };
 extern const struct role_info role_info[NROLES];
 
-enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, NFAMILIES };
+enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, F_COMPOSED, NFAMILIES };
 extern const char *const family_name[NFAMILIES];
 
 enum trait {
@@ -137,6 +138,7 @@ struct op_info {
 	int nret; /* results; -1 for Tensor[] */
 	int nsave;
 	struct op_save save[MAX_SAVES];
+	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */
 };
 enum { MAX_OPS = 512, MAX_ARG_NAMES = 96 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
@@ -153,9 +155,11 @@ int op_functional(int op);
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name); /* see guess_text */
-int op_param(int op, const char *name);                  /* the same by a name that a text gives */
-int op_self(int op);                                     /* index of self: the first argument with a role_is_self; -1 if the row has none */
-bool role_is_self(const struct param *q);                /* sizes and dtypes of the other arguments follow from it */
+/* May a call say in which dtype the row computes (sum, prod, cumsum)? Not a row that only converts or makes a tensor. */
+bool op_is_told_dtype(int op);
+int op_param(int op, const char *name);   /* the same by a name that a text gives */
+int op_self(int op);                      /* index of self: the first argument with a role_is_self; -1 if the row has none */
+bool role_is_self(const struct param *q); /* sizes and dtypes of the other arguments follow from it */
 static inline bool role_has(enum role r, uint32_t flags) { return (role_info[r].flags & flags) != 0; }
 static inline bool role_selects(enum role r) { return role_has(r, RF_POSITIONS | RF_MASK); } /* decides where, not what */
 static inline bool role_is_positions(enum role r) { return role_has(r, RF_POSITIONS); }

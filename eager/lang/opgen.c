@@ -6,10 +6,12 @@
 
 const struct table_row opgen_rows[] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
-	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}},
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}, NULL, NULL},
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
 	{#id, name, schema, "F_POINTWISE", #dts, "(" #traits ") | T_POINTWISE", saves, #lic, {"pointwise_" #promo, #id, #id, #id},             \
-		{#d0, #d1, #d2}},
+		{#d0, #d1, #d2}, NULL, NULL},
+#define BODY(id, name, schema, fam, dts, traits, saves, lic, m, rows, cotangents, r)                                                       \
+	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, "body", #id, #r}, {0}, #rows, #cotangents},
 #include "eager/lang/ops.def"
 };
 const int opgen_nrows = ARRAY_LEN(opgen_rows);
@@ -96,9 +98,13 @@ static const char *suffixes(char *type, bool *optional, char *role, char *like, 
 	fail("unknown type");
 }
 
-static void default_value(const char *kind)
+static void default_value(const char *kind, char text[32])
 {
 	char w[64];
+	const size_t n = strcspn(cursor, ",)");
+	if (n >= 32)
+		fail("default too long");
+	snprintf(text, 32, "%.*s", (int)n, cursor);
 	sb_printf(&table, ", .has_default = true");
 	if (eat("None")) {
 		sb_printf(&table, ", .dflt_none = true");
@@ -138,7 +144,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	word(name, 32, "_");
 	args->kind[args->n] = kind;
 	args->optional[args->n] = optional;
-	args->is_tensor[args->n++] = str_starts(kind, "K_TENSOR");
+	args->is_tensor[args->n] = str_starts(kind, "K_TENSOR");
 	sb_printf(&table, "\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
 	if (like[0])
 		sb_printf(&table, ", .like = \"%s\"", like);
@@ -149,7 +155,8 @@ static void parameter(struct row_args *args, bool kwonly)
 	if (kwonly)
 		sb_printf(&table, ", .kwonly = true");
 	if (eat("="))
-		default_value(kind);
+		default_value(kind, args->dflt[args->n]);
+	args->n++;
 	sb_printf(&table, "},\n");
 }
 
@@ -210,6 +217,32 @@ static void saves(const struct row_args *args)
 	sb_printf(&table, "}, .nsave = %d,\n", n);
 }
 
+/* A minus before an operand, and nothing that it could be subtracted from: `g * -a`. The operand's letter; 0: there is none. */
+static char negated_operand(const char *derivative)
+{
+	char before = '(';
+	for (const char *s = derivative; *s; s++) {
+		const char *of = s + 1 + strspn(s + (*s != 0), " ");
+		if (*s == '-' && strchr("(,*/+-<>=?:", before) && *of >= 'a' && *of <= 'c' && !isalnum((unsigned char)of[1]) && of[1] != '_')
+			return *of;
+		if (*s != ' ')
+			before = *s;
+	}
+	return 0;
+}
+
+static void negated(const struct row_args *args)
+{
+	for (int d = 0; d < ARRAY_LEN(current->derivative) && current->derivative[d]; d++) {
+		const char letter = negated_operand(current->derivative[d]);
+		for (int k = 0, tensors = 0; letter && k < args->n; k++)
+			if (args->is_tensor[k] && tensors++ == letter - 'a') {
+				sb_printf(&table, "\t.negated = %d,\n", k + 1);
+				return;
+			}
+	}
+}
+
 static void row(struct row_args *args, const struct table_row *r)
 {
 	current = r;
@@ -233,8 +266,10 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, results());
+	args->nresult = results();
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, args->nresult);
 	saves(args);
+	negated(args);
 	sb_printf(&table, "},\n");
 }
 
@@ -307,7 +342,9 @@ int main(int argc, char **argv)
 	make(argv[1], "op_input.h", opgen_input, args);
 	make(argv[1], "op_args.h", opgen_args, args);
 	make(argv[1], "op_functions.def", opgen_functions, args);
+	make(argv[1], "op_groups.def", opgen_groups, args);
 	make(argv[1], "op_vjp.c", opgen_vjp, args);
+	make(argv[1], "op_body.c", opgen_body, args);
 	make(argv[1], "op_emit.h", opgen_emit_header, args);
 	make(argv[1], "op_emit.c", opgen_emit, args);
 	sb_free(&table);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { MAX_GROUPS = 1024, MAX_ROWS = 512 };
+static const char trait_letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 
 struct arg_group {
 	char name[64];
@@ -64,6 +65,38 @@ void opgen_functions(struct strbuf *out, const struct row_args *args)
 				sb_printf(out, "%s(%s)\n", column[c], opgen_rows[i].function[c]);
 	for (int c = 0; c < NCOLUMNS; c++)
 		sb_printf(out, "#undef %s\n", column[c]);
+}
+
+/* ---- rows by trait and family ------------------------------------------------------------------------------------- */
+
+/* `word` at `s` ends there: T_VIEW is not the beginning of T_VIEWED. */
+static bool says(const char *text, const char *word)
+{
+	const size_t n = strlen(word);
+	for (const char *s = text; (s = strstr(s, word)); s += n)
+		if ((s == text || !strchr(trait_letters, s[-1])) && (!s[n] || !strchr(trait_letters, s[n])))
+			return true;
+	return false;
+}
+
+static void rows_of(struct strbuf *out, const char *word)
+{
+	sb_printf(out, "#ifndef ROW_%s\n#define ROW_%s(id)\n#endif\n", word, word);
+	for (int i = 0; i < opgen_nrows; i++)
+		if (says(opgen_rows[i].traits, word) || str_eq(opgen_rows[i].family, word))
+			sb_printf(out, "ROW_%s(%s)\n", word, opgen_rows[i].id);
+	sb_printf(out, "#undef ROW_%s\n", word);
+}
+
+void opgen_groups(struct strbuf *out, const struct row_args *args)
+{
+	static const char *const traits[] = {"T_VIEW", "T_MAYBE_VIEW", "T_MULTI_VIEW", "T_REDUCE", "T_MUTATES"};
+	static const char *const families[] = {"F_FACTORY", "F_COPY", "F_SCATTER", "F_POINTWISE"};
+	(void)args;
+	for (int i = 0; i < ARRAY_LEN(traits); i++)
+		rows_of(out, traits[i]);
+	for (int i = 0; i < ARRAY_LEN(families); i++)
+		rows_of(out, families[i]);
 }
 
 /* ---- groups ---------------------------------------------------------------------------------------------------- */
@@ -135,7 +168,7 @@ static void add_by_traits(struct arg_groups *all, int row)
 {
 	for (const char *s = opgen_rows[row].traits; (s = strstr(s, "T_"));) {
 		char name[64];
-		size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+		size_t n = strspn(s, trait_letters);
 		CHECK(n < sizeof name);
 		memcpy(name, s, n);
 		name[n] = 0;

@@ -75,14 +75,12 @@ static int plainer_arithmetic(int op)
 	int ntensors = 0;
 	for (int k = 0; k < op_info[op].nparam; k++)
 		ntensors += op_info[op].param[k].kind == K_TENSOR;
-	switch (op) {
-	case OP_mean: return OP_sum;
-	case OP_mean_dim: return OP_sum_dim;
-	case OP_sub_:
-	case OP_mul_:
-	case OP_div_: return OP_add_;
-	default: break;
-	}
+	const int functional = op_functional(op);
+	if (functional >= 0 && op != OP_add_ && op_has(functional, T_POINTWISE) && ntensors == 2)
+		return OP_add_;
+	for (int sum = OP_sum; op_has(op, T_REDUCE) && op_has(op, T_LINEAR) && sum <= OP_sum_dim; sum++)
+		if (op != sum && str_eq(op_info[op].schema, op_info[sum].schema))
+			return sum;
 	bool plain = op == OP_neg || op == OP_add_Tensor;
 	if (plain || op_info[op].family != F_POINTWISE || op_has(op, T_NONDIFF) || ntensors > 2)
 		return -1;
@@ -109,13 +107,19 @@ static int could_be_neg(const struct prog *p, const struct node *n)
 	return -1;
 }
 
+/* The row that gives one of several views alone: every row with T_MULTI_VIEW states it. */
+enum { PART_split_Tensor = OP_slice_Tensor, PART_unbind_int = OP_select_int };
+static const uint16_t part_of[NOPS] = {
+#define ROW_T_MULTI_VIEW(id) [OP_##id] = PART_##id + 1,
+#include "generated/op_groups.def"
+};
+
 /* A part of several could be the part alone: select for what unbind gives, slice for what split gives. -1: n gives no parts, or their
  * length is a symbol. */
 static int plainer_part(const struct node *n)
 {
-	if (n->op == OP_unbind_int)
-		return OP_select_int;
-	return n->op == OP_split_Tensor && n->arg[A_split_Tensor_split_size].i.expr < 0 ? OP_slice_Tensor : -1;
+	const int part = part_of[n->op] - 1;
+	return part == OP_slice_Tensor && n->arg[A_split_Tensor_split_size].i.expr >= 0 ? -1 : part;
 }
 
 /* Any write could be zero_. */

@@ -1,6 +1,6 @@
-/* target_facts.h: what the oracle must know of a target: with which kernels it computes, and what it may do otherwise than eager. The
- * target's driver says it (compiled/targets/driver.h); the licence table and the judge read it. So neither of them names a compiler's
- * family. */
+/* target_facts.h: what the oracle must know of a target: what its operators mean (semantics), with which kernels it computes (arithmetic),
+ * and what it may do otherwise than eager (freedoms). The target's driver says it (compiled/targets/driver.h); the reference, the licence
+ * table and the judge read it. So none of them names a compiler's family. */
 #ifndef SCATTERPROOF_TARGET_FACTS_H
 #define SCATTERPROOF_TARGET_FACTS_H
 
@@ -16,12 +16,52 @@ enum licence_target {
 };
 enum licence_device { LD_CPU, LD_CUDA, NLD };
 
-/* The gradient of clamp at a bound, and clamp of NaN or of integers with infinite bounds, differ between versions of ATen. */
-enum clamp_rule {
-	CLAMP_PASSES, /* the gradient passes at a bound (2.11) */
-	CLAMP_BLOCKS, /* it does not (2.15) */
-	CLAMP_EITHER  /* a version of which nobody knows */
+/* ---- semantics: WHAT is computed, where families and their versions differ; how it may be rounded is the arithmetic's matter ----
+ * The first of each is what 2.11 of PyTorch does, and what our own kernels do. ..._EITHER: a version of which nobody knows. */
+enum clamp_gradient { /* of clamp at one of its bounds */
+	CLAMP_PASSES,
+	CLAMP_BLOCKS,
+	CLAMP_PASSES_EITHER
 };
+enum clamp_nan { /* a bound that is NaN and the only one; beside another bound it always gives NaN */
+	CLAMP_NAN_IGNORED,
+	CLAMP_NAN_WINS,
+	CLAMP_NAN_EITHER
+};
+enum clamp_beyond {         /* a bound, an integer that the integer dtype cannot hold */
+	CLAMP_BEYOND_CONVERTED, /* as every number: refused, but for negative ones of u8, which wrap */
+	CLAMP_BEYOND_MEANT,     /* it bounds nothing, or, where it is below all (above all) and the upper (lower) bound, is refused */
+	CLAMP_BEYOND_EITHER
+};
+enum overlap_write { /* masked_fill_ through a view that overlaps itself, one index of a cell masked and another not */
+	OVERLAP_SETS,    /* one by one, the masked ones alone: the cell is set */
+	OVERLAP_RESTORES /* a kernel's threads write both back, and the last stays: no rule says which */
+};
+enum layout_rule {   /* strides of results that no schema promises */
+	LAYOUT_CONVERTS, /* ATen on a CPU: an operand of another dtype is converted, as a dense copy, before strides are looked at; */
+	LAYOUT_LOADS     /* ATen on CUDA: kernels convert what they load; index and pixel_shuffle have layouts of their own */
+};
+
+/* FIELD(type, name): each is compared, and given by a row of the driver (torch: compiled/targets/torch/semantics.def). */
+#define TARGET_SEMANTICS(FIELD)                                                                                                            \
+	FIELD(enum clamp_gradient, clamp_gradient)                                                                                             \
+	FIELD(enum clamp_nan, clamp_nan)                                                                                                       \
+	FIELD(enum clamp_beyond, clamp_beyond)                                                                                                 \
+	FIELD(enum overlap_write, overlap_write)                                                                                               \
+	FIELD(enum layout_rule, layout)
+struct target_semantics {
+#define FIELD(type, name) type name;
+	TARGET_SEMANTICS(FIELD)
+#undef FIELD
+};
+static inline bool target_semantics_same(const struct target_semantics *a, const struct target_semantics *b)
+{
+	bool same = true;
+#define FIELD(type, name) same &= a->name == b->name;
+	TARGET_SEMANTICS(FIELD)
+#undef FIELD
+	return same;
+}
 
 /* Legitimate differences from eager (bits): facts of a result that the target need not keep. A driver's table has the reasons. */
 enum {
@@ -38,11 +78,10 @@ enum {
 	FREE_OFFSET = 512 /* an output that begins later in memory of its own may begin at the start: what comes before it is not made */
 };
 
-/* Everything that decides which numbers it may compute: the licence is worked out from these alone. FIELD(type, name); each is compared. */
+/* ---- arithmetic: how that may be rounded; the licence is worked out from these alone. FIELD(type, name); each is compared ---- */
 #define TARGET_ARITHMETIC(FIELD)                                                                                                           \
 	FIELD(enum licence_target, kernels)                                                                                                    \
 	FIELD(enum licence_device, device)                                                                                                     \
-	FIELD(enum clamp_rule, clamp)                                                                                                          \
 	FIELD(bool, library_expm1)   /* expm1 is the library's although the kernels' rows say exp - 1 */                                       \
 	FIELD(bool, foreign)         /* nobody knows its kernels: they may compute as these, or as ATen's, operator by operator */             \
 	FIELD(bool, traced)          /* AOTAutograd traces backward: the formulas of FunctionsManual.cpp that do not look at data */           \
@@ -63,6 +102,7 @@ static inline bool target_arithmetic_same(const struct target_arithmetic *a, con
 
 struct target_facts {
 	bool known; /* false: nothing is known of its arithmetic, results are not judged */
+	struct target_semantics semantics;
 	struct target_arithmetic arithmetic;
 	int torch_minor;   /* eager's checks are those of PyTorch 2.<minor>; 0: what all versions have in common */
 	unsigned freedoms; /* FREE_* */

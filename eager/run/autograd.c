@@ -358,20 +358,11 @@ static void save_operands(struct graph *g, int node, const struct grad_operand *
 	}
 }
 
-/* Rows that add or multiply may be told a dtype; autograd takes no integer one, whether or not anybody asks for the gradient. */
+/* Autograd takes no integer dtype, whether or not anybody asks for the gradient. */
 static bool can_record(const struct node *n, struct err *err)
 {
-	switch (n->op) {
-	case OP_sum:
-	case OP_sum_dim:
-	case OP_prod:
-	case OP_prod_dim_int:
-	case OP_cumsum:
-	case OP_cumprod:
-		return dtype_is_float(n->out[0].meta.dtype)
-			|| err_set(err, "RuntimeError: Autograd not support dtype: %s", dtype_info[n->out[0].meta.dtype].c10);
-	default: return true;
-	}
+	return !op_is_told_dtype(n->op) || dtype_is_float(n->out[0].meta.dtype)
+		|| err_set(err, "RuntimeError: Autograd not support dtype: %s", dtype_info[n->out[0].meta.dtype].c10);
 }
 
 enum step graph_before(struct graph *g, int node, struct err *err)

@@ -42,6 +42,7 @@ struct stage_case {
 	struct code_ahead *ahead;
 	struct compile_options o;
 	struct licence_profile l;
+	unsigned freedoms; /* of the target */
 };
 
 /* The processor's time, compilers that are processes included. */
@@ -74,7 +75,7 @@ static void measure(struct stage_work *w, const struct stage_case *c, const stru
 	compile_run(&r, p, &c->o, a);
 	const double ran = spent_s();
 	const bool judged = judge_prepare(&jc, p, &c->l, TAPE_LIMITS_DEFAULT, a);
-	judge(&j, &jc, &r, 0, a);
+	judge(&j, &jc, &r, c->freedoms, a);
 	const double compared = spent_s();
 	if (!judged || r.status != RES_OK) {
 		w->other++;
@@ -131,9 +132,12 @@ static bool stage_row(const struct bench_table *t, struct stage_work *w, struct 
 	const struct options *o = t->o;
 	struct program_source src = bench_source(o, NULL);
 	struct target named;
+	struct target_facts facts;
 	struct arena a;
 	*w = (struct stage_work){0};
 	CHECK(target_parse(&named, c->target, err) && builtin_compile_options(&c->o, &named) && profile_named(&c->l, c->target));
+	target_facts(&facts, &named);
+	c->freedoms = facts.freedoms;
 	c->o.code.ahead = c->ahead = code_ahead_new();
 	c->o.code.gpu.arch = c->not_run ? 90 : 0;
 	arena_init(&a);

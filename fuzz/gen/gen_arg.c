@@ -512,7 +512,7 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 	if (keep_default(w, q) && !needed)
 		return true;
 	enum dtype t = m->anchor >= 0 ? m->meta.dtype : result_dtype(m);
-	const bool power = m->op == OP_pow_Scalar; /* of integers: to a power that is no negative integer */
+	const bool power = magnitude_of(m->op) == MAG_POWER; /* of integers: to a power that is no negative integer */
 	if (dtype_is_float(t) || (power && dtype_is_int(t) && choose_chance(w->c, 20))) {
 		m->arg[k] = real_arg(w, draw_real(w, reals, ARRAY_LEN(reals)), dtype_is_float(t) ? 30 : 0);
 	} else if (t == DT_B8) {
@@ -561,6 +561,8 @@ void draw_number_first(struct world *w, struct making *m)
 static bool draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
+	if (q->role == R_KEEP && !q->has_default)
+		m->arg[k] = arg_bool(false);
 	if (q->role == R_KEEP || keep_default(w, q))
 		return true;
 	bool v = choose_chance(w->c, 50);
@@ -574,14 +576,14 @@ static bool draw_bool(struct world *w, struct making *m, int k)
 static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
-	bool conversion = op_info[m->op].licence == LC_CONVERT;
+	bool conversion = magnitude_of(m->op) == MAG_CONVERTS;
 	if (m->anchor < 0) {
 		enum dtype t;
 		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
 			m->arg[k] = arg_dtype(t);
 		return true;
 	}
-	const bool averages = !dtype_is_float(m->meta.dtype) && (m->op == OP_mean || m->op == OP_mean_dim); /* of integers it has no default */
+	const bool averages = !dtype_is_float(m->meta.dtype) && magnitude_of(m->op) == MAG_AVERAGES; /* of integers it has no default */
 	if (averages) {
 		enum dtype mean;
 		m->arg[k] = arg_dtype(draw_dtype(w, DTS_FLOAT, &mean) ? mean : DT_F32);
@@ -597,6 +599,13 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))
 		m->arg[k] = arg_dtype(t);
+	return true;
+}
+
+static bool value_OWN(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_dtype(m->meta.dtype);
 	return true;
 }
 

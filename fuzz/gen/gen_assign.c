@@ -64,7 +64,7 @@ static int draw_row(struct world *w, enum family f, bool (*fits)(int op))
 /* x += y: a pointwise row with one other operand, in place. */
 static bool is_arithmetic(int op)
 {
-	return op_info[op].licence != LC_CONVERT && op_info[op].nparam > 1 && op_info[op].param[A_INPLACE_self + 1].role == R_BCAST_TO;
+	return magnitude_of(op) != MAG_CONVERTS && op_info[op].nparam > 1 && op_info[op].param[A_INPLACE_self + 1].role == R_BCAST_TO;
 }
 
 /* Something that may be written: an existing value of one dimension or more, or a new input. */

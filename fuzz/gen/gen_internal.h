@@ -7,6 +7,28 @@
 
 enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
+/* How large a row's results can be: the words of magnitude.def, which has them row by row. */
+enum magnitude {
+	MAG_KEEPS,
+	MAG_CONVERTS,
+	MAG_CHOOSES,
+	MAG_PICKS,
+	MAG_FINDS,
+	MAG_COUNTS,
+	MAG_TELLS,
+	MAG_ADDS,
+	MAG_MULTIPLIES,
+	MAG_POWER,
+	MAG_SUMS,
+	MAG_AVERAGES,
+	MAG_COLLECTS,
+	MAG_DOTS,
+	MAG_PRODUCTS,
+	MAG_SPREADS,
+	MAG_FUNCTION
+};
+enum magnitude magnitude_of(int op); /* gen_rules.c */
+
 /* Per node. Autograd follows tensors: views of one tensor share its history, so `grad` counts at the root. Memory rules follow
  * storages: they count at the home. */
 struct fact {

@@ -22,9 +22,9 @@ static void rank_range(const struct param *q, int *lo, int *hi)
 }
 
 /* A minimum or maximum over nothing does not exist. */
-static bool needs_elements(int op) { return op_info[op].licence == LC_MINMAX && op_has(op, T_REDUCE | T_ORDER); }
+static bool needs_elements(int op) { return magnitude_of(op) == MAG_PICKS || magnitude_of(op) == MAG_FINDS; }
 
-static bool is_transcendental(int op) { return op_info[op].licence == LC_DIV || op_info[op].licence == LC_TRANS; }
+static bool is_transcendental(int op) { return magnitude_of(op) == MAG_FUNCTION || magnitude_of(op) == MAG_POWER; }
 
 /* A view whose schema does not say so: _unsafe_view. */
 static bool shares_unsaid(int op)

@@ -4,7 +4,7 @@
  * kept by reference, so its storage may not be written afterwards (op_info.save); leaves and views of leaves may not be written;
  * nor may results of a row with several views, nor their base once they exist.
  *
- * Magnitudes: every storage has a bound 2^bits on |value|, propagated by licence class. i64 may not overflow (narrower integers wrap),
+ * Magnitudes: every storage has a bound 2^bits on |value|, propagated by magnitude.def. i64 may not overflow (narrower integers wrap),
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
 #include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
@@ -87,6 +87,17 @@ static bool any_grad(const struct world *w, const struct node *n)
 
 /* ---- magnitudes ------------------------------------------------------------------------------------------------------------ */
 
+enum { /* a row of another table than ops.def does not compile, and a row in none neither */
+#define MAGNITUDE(rule, id) MAGNITUDE_##id = MAG_##rule + 0 * OP_##id,
+#include "fuzz/gen/magnitude.def"
+};
+static const uint8_t magnitude[NOPS] = {
+#define OP(id, ...) [OP_##id] = MAGNITUDE_##id,
+#include "eager/lang/ops.def"
+};
+
+enum magnitude magnitude_of(int op) { return (enum magnitude)magnitude[op]; }
+
 struct sizes {
 	int bits, sum;
 	int64_t n;
@@ -119,24 +130,28 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 	return s;
 }
 
-/* A comparison gives 0 or 1, or the positions of what is true. */
-static int result_bits(const struct op_info *op, const struct sizes *s)
+static int result_bits(enum magnitude rule, const struct sizes *s)
 {
 	int many = log2_ceil(s->n) + 1;
-	int64_t b;
-	switch (op->licence) {
-	case LC_MOVE:
-	case LC_CONVERT: b = s->bits; break;
-	case LC_MINMAX: b = MAX(s->bits, many); break; /* the value or its position */
-	case LC_ARITH: b = s->sum + 1; break;
-	case LC_MUL: b = s->sum; break;
-	case LC_COMPARE: b = op_stated((int)(op - op_info)) < 0 ? 1 : many; break;
-	case LC_SUM: b = s->bits + many; break;
-	case LC_MATMUL: b = s->sum + many; break;
-	case LC_PROD:
-	case LC_SCAN:
-	case LC_ACCUM: b = op->traits & T_LINEAR ? s->sum + many : op->traits & T_PURE_MOVE ? s->bits : s->bits * (s->n + 1); break;
-	default: b = UNBOUNDED; break;
+	int64_t b = UNBOUNDED;
+	switch (rule) {
+	case MAG_KEEPS:
+	case MAG_CONVERTS: b = s->bits; break;
+	case MAG_CHOOSES:
+	case MAG_PICKS:
+	case MAG_FINDS: b = MAX(s->bits, many); break; /* the value or its position */
+	case MAG_ADDS: b = s->sum + 1; break;
+	case MAG_MULTIPLIES: b = s->sum; break;
+	case MAG_TELLS: b = 1; break;
+	case MAG_COUNTS: b = many; break;
+	case MAG_SUMS:
+	case MAG_AVERAGES: b = s->bits + many; break;
+	case MAG_COLLECTS:
+	case MAG_DOTS: b = s->sum + many; break;
+	case MAG_PRODUCTS: b = s->bits * (s->n + 1); break;
+	case MAG_POWER: /* of integers: power_bits */
+	case MAG_SPREADS:
+	case MAG_FUNCTION: b = UNBOUNDED; break;
 	}
 	return (int)MIN(b, UNBOUNDED);
 }
@@ -149,25 +164,25 @@ static int power_bits(struct world *w, const struct node *n)
 }
 
 /* Bits of the result in dtype t, or -1 if that is undefined or overflows. */
-static int admit_bits(struct world *w, const struct node *n, enum dtype t, const struct sizes *s, bool positions)
+static int admit_bits(struct world *w, const struct node *n, enum dtype t, const struct sizes *s)
 {
 	const struct op_info *op = &op_info[n->op];
-	const bool power = n->op == OP_pow_Scalar && !dtype_is_float(t);
-	int bits = power ? power_bits(w, n) : result_bits(op, s), width = 8 * dtype_nbytes(t);
-	bool arithmetic = !(op->traits & T_PURE_MOVE) && op->licence != LC_COMPARE;
+	const enum magnitude rule = magnitude_of(n->op);
+	const bool power = rule == MAG_POWER && !dtype_is_float(t), not_values = rule == MAG_FINDS || rule == MAG_COUNTS || rule == MAG_TELLS;
+	int bits = power ? power_bits(w, n) : result_bits(rule, s), width = 8 * dtype_nbytes(t);
 	if (t == DT_B8)
 		return 1;
 	if (dtype_is_float(t)) {
 		int most = dtype_info[t].emax;
 		return bits > most ? UNBOUNDED : bits;
 	}
-	if (positions || op->licence == LC_COMPARE)
+	if (not_values)
 		return MIN(bits, 63);
 	if (s->from_float && (dtype_is_unsigned(t) || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
 	if (width == 64 && bits > width - 2)
 		return -1;
-	if (s->from_float || (arithmetic && width == 64))
+	if (s->from_float || (!(op->traits & T_PURE_MOVE) && width == 64))
 		w->no_special = true;
 	return MIN(bits, width);
 }
@@ -260,6 +275,16 @@ static int viewed(const struct world *w, int node)
 	return -1;
 }
 
+/* Would the derivative negate a bool operand, which PyTorch refuses? */
+static bool negates_bool(const struct world *w, const struct node *n)
+{
+	const int k = op_info[n->op].negated - 1, *v;
+	bool grad = false;
+	for (int other = 0; other < op_info[n->op].nparam; other++)
+		grad |= other != k && arg_grad(w, n, other);
+	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
+}
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
@@ -272,8 +297,8 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !(op->traits & T_NONDIFF);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
-	if (n->op == OP_atan2 && arg_grad(w, n, A_atan2_other) && node_meta(w->p, n->arg[A_atan2_self].node)->dtype == DT_B8) {
-		*why = "gradient"; /* which negates self, and PyTorch negates no bool */
+	if (negates_bool(w, n)) {
+		*why = "gradient";
 		return false;
 	}
 	struct sizes s = gather_sizes(w, n);
@@ -281,8 +306,7 @@ bool admit(struct world *w, int node, const char **why)
 	if (several && n->nout == 0)
 		return false;
 	enum dtype t = n->out[0].meta.dtype;
-	bool positions = op->traits & T_NONDIFF && op->licence == LC_MINMAX;
-	int bits = admit_bits(w, n, t, &s, positions);
+	int bits = admit_bits(w, n, t, &s);
 	*why = "magnitude";
 	if (bits < 0)
 		return false;

@@ -28,6 +28,7 @@ static const int family_base[NFAMILIES] = {
 	[F_POINTWISE] = 4,
 	[F_INPLACE] = 3,
 	[F_MULTI] = 2,
+	[F_COMPOSED] = 3,
 };
 static const int dtype_base[NDTYPES] = {
 #define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, compute, acc, letter, c10, cpp, full_cpp,     \

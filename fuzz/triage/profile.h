@@ -11,7 +11,7 @@ static inline bool profile_of(struct licence_profile *out, const struct target *
 	struct target_facts f;
 	target_facts(&f, t);
 	if (f.known)
-		licence_of(out, &f.arithmetic);
+		licence_of(out, &f.semantics, &f.arithmetic);
 	return f.known;
 }
 

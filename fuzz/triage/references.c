@@ -24,13 +24,14 @@ const struct reference_of *references_get(struct references *r, const struct tar
 	if (!f.known)
 		return NULL;
 	for (int i = 0; i < r->n; i++)
-		if (target_arithmetic_same(&r->of[i]->arithmetic, &f.arithmetic))
+		if (target_semantics_same(&r->of[i]->semantics, &f.semantics) && target_arithmetic_same(&r->of[i]->arithmetic, &f.arithmetic))
 			return r->of[i];
 	if (r->arena == &r->own && r->own.used > REFERENCES_KEPT)
 		references_drop(r);
 	struct reference_of *one = ARENA_ZNEW(r->arena, struct reference_of, 1);
+	one->semantics = f.semantics;
 	one->arithmetic = f.arithmetic;
-	licence_of(&one->profile, &f.arithmetic);
+	licence_of(&one->profile, &f.semantics, &f.arithmetic);
 	one->ok = judge_prepare(&one->jc, r->p, &one->profile, TAPE_LIMITS_DEFAULT, r->arena);
 	if (r->n < MAX_REFERENCES)
 		r->of[r->n++] = one;

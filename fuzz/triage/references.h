@@ -1,5 +1,5 @@
-/* references.h: what a program must give, worked out at most once per arithmetic for all the targets that it runs on. Targets that compute
- * alike (target_facts; what they may do otherwise than eager is the comparison's matter) share one. */
+/* references.h: what a program must give, worked out at most once per semantics and arithmetic for all the targets that it runs on. Targets
+ * that compute alike (target_facts; what they may do otherwise than eager is the comparison's matter) share one. */
 #ifndef SCATTERPROOF_REFERENCES_H
 #define SCATTERPROOF_REFERENCES_H
 
@@ -14,6 +14,7 @@ struct references {
 	struct arena own, *arena; /* own, or somebody else's */
 	int n;
 	struct reference_of {
+		struct target_semantics semantics;
 		struct target_arithmetic arithmetic;
 		struct licence_profile profile;
 		bool ok; /* judge_prepare's answer */

@@ -109,12 +109,9 @@ void judge_output_alias(struct tensor_verdict *v, const struct prog *p, const st
 enum takes { TAKES_NOT, TAKES_SAME, TAKES_VIEW };
 
 /* May backward of this operator hand on what it gets? (A product of one factor does, and addmm its bias.) */
-static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || op_info[op].licence == LC_ARITH; }
+static bool hands_on(int op) { return !op_has(op, T_POINTWISE) || handed_on(op); }
 
-static bool as_view(int op)
-{
-	return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || op_info[op].family == F_SCATTER || op == OP_cat || op == OP_stack;
-}
+static bool as_view(int op) { return op_has(op, T_VIEW | T_MAYBE_VIEW | T_SCATTER | T_REDUCE) || handed_as_view(op); }
 
 /* Node i writes through a view of a history. */
 static bool writes_view(const struct prog *p, int i)

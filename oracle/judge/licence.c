@@ -75,7 +75,7 @@ void licence_resolve(struct licence_profile *out, enum licence_target target, en
 	};
 	memset(out, 0, sizeof *out);
 	out->name = names[target][device];
-	out->cuda = device == LD_CUDA && target != LT_BUILTIN && target != LT_BUILTIN_JOINT; /* ours computes alike everywhere */
+	out->numbers_wide = device == LD_CUDA && target != LT_BUILTIN && target != LT_BUILTIN_JOINT; /* ours computes alike everywhere */
 	for (int i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct licence_row *r = &rows[i];
 		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))
@@ -116,14 +116,14 @@ static void allow_eager(struct licence_profile *out, enum licence_device device)
 			rule_unite(&out->rule[k][d], &eager.rule[k][d]);
 }
 
-void licence_of(struct licence_profile *out, const struct target_arithmetic *f)
+void licence_of(struct licence_profile *out, const struct target_semantics *s, const struct target_arithmetic *f)
 {
-	static const unsigned clamp[] = {[CLAMP_PASSES] = 0, [CLAMP_BLOCKS] = LF_OPEN, [CLAMP_EITHER] = LF_OPEN | LF_CLOSED};
 	licence_resolve(out, f->kernels, f->device);
+	out->semantics = *s;
 	out->traced = f->traced;
 	if (f->foreign)
 		allow_eager(out, f->device);
-	unsigned more = clamp[f->clamp] | (f->decomposed_tanh ? LF_TANH : 0u), less = f->library_expm1 ? LF_DECOMP : 0u;
+	unsigned more = f->decomposed_tanh ? LF_TANH : 0u, less = f->library_expm1 ? LF_DECOMP : 0u;
 	for (int k = 0; k < NLC; k++)
 		for (int d = 0; d < NDTYPES; d++)
 			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;

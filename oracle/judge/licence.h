@@ -19,8 +19,6 @@ enum {
 	LF_RECIP = 16,       /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,       /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
 	LF_WELFORD = 64,     /* var by Welford's recurrence or by two passes, in the accumulation type */
-	LF_OPEN = 512,       /* clamp as in PyTorch 2.15: gradient 0 at a bound, not g as in 2.11; NaN and integer bounds beyond the dtype */
-	LF_CLOSED = 1024,    /* with LF_OPEN: either (a version between, or one that is not known) */
 	LF_NARROW = 256,     /* sum and mean in a half dtype may convert a wider operand to it first */
 	LF_ONTO = 2048,      /* a matrix product that is added to something may be computed onto it, term by term */
 	LF_POW = 8192,       /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
@@ -47,7 +45,8 @@ struct lic_rule {
 
 struct licence_profile {
 	const char *name;                   /* "torch-eager@cpu" */
-	bool cuda;                          /* ATen on CUDA: strides and steps differ in places */
+	struct target_semantics semantics;  /* what operators mean; the rest of a profile is how they may be rounded */
+	bool numbers_wide;                  /* beside a half, a number may come first and stay f32; a 0-d tensor is rounded when it is loaded */
 	bool foreign;                       /* either of two ways: what is no interval in a rule, a number's rounding, is a set of both */
 	bool traced;                        /* derivatives are those that autograd traces: formulas without a look at the data */
 	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
@@ -55,8 +54,8 @@ struct licence_profile {
 
 /* The rows of these kernels on this device; never fails for members of the enums. */
 void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
-/* The profile of a target that computes so. */
-void licence_of(struct licence_profile *out, const struct target_arithmetic *f);
+/* The profile of a target that computes this, so. */
+void licence_of(struct licence_profile *out, const struct target_semantics *s, const struct target_arithmetic *f);
 const char *licence_class_name(enum licence_class c);
 
 #endif

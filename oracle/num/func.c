@@ -1,6 +1,7 @@
 /* func.c: values of the unary, binary and ternary scalar functions.
  * One idea: the real function at the centre, the input radius carried through by a bound on the derivative over the whole interval,
  * the budget of the primitive (licence) and of the permitted forms added, then one rounding. Infinities and NaN by components. */
+#include "oracle/num/formula.h"
 #include "oracle/num/func_impl.h"
 
 struct num of_long_double(long double y, double rad)
@@ -767,9 +768,10 @@ UNARY(CLAMP)
 	if ((lower && sure_nan(x[1])) || (upper && sure_nan(x[2]))) {
 		/* 2.15.0: NaN. 2.11.0: NaN if there are two bounds; alone it bounds nothing (TensorCompare.cpp, both measured). */
 		struct num nan = num_exact(h->dt, NAN);
-		if (both || (h->l->flags & LF_OPEN && !(h->l->flags & LF_CLOSED)))
+		const enum clamp_nan alone = h->semantics->clamp_nan;
+		if (both || alone == CLAMP_NAN_WINS)
 			return nan;
-		return h->l->flags & LF_OPEN ? num_hull(x[0], &nan) : *x[0];
+		return alone == CLAMP_NAN_EITHER ? num_hull(x[0], &nan) : *x[0];
 	}
 	struct num m = lower ? extreme(x[0], x[1], h, 1) : *x[0];
 	m = upper ? extreme(&m, x[2], h, -1) : m;
@@ -805,38 +807,39 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #define LOOP_N(id)
 #define LOOP_R(id)
 #define LOOP_M(id)
+#define LIBM(id, function, arb, shape, what, derivative)                                                                                        \
+	UNARY(id) { return budget(libm_of(A, SF_##id), h); }                                                                                   \
+	LOOP_1(id)
+#define FORMULA(id, arity, what, value, ...) STEPS_##arity(id)
+#define STEPS(id)                                                                                                                          \
+	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)       \
+	{                                                                                                                                      \
+		formula_values(SF_##id, y, v, op, n, h);                                                                                           \
+	}
+#define STEPS_1(id) STEPS(id)
+#define STEPS_2(id) STEPS(id)
+#define STEPS_3(id) STEPS(id)
+#define STEPS_R1(id)
+#define STEPS_R2(id)
+#define STEPS_R3(id)
 #define SF(id, arity, what) LOOP_##arity(id)
 #include "oracle/num/sf.def"
 
-enum { N = -1, R = -2, M = -3 };
-#define ROW_0(id)                                                                                                                          \
+enum { N = SF_LIST, R = SF_SCAN, M = SF_PRODUCT, R1 = SF_ROWS - 1, R2 = SF_ROWS - 2, R3 = SF_ROWS - 3 };
+#define ROW(id, arity, value)                                                                                                              \
 	{                                                                                                                                      \
-#id, 0, NULL                                                                                                                       \
+		#id, arity, value                                                                                                                  \
 	}
-#define ROW_1(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, 1, b_##id                                                                                                                     \
-	}
-#define ROW_2(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, 2, b_##id                                                                                                                     \
-	}
-#define ROW_3(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, 3, b_##id                                                                                                                     \
-	}
-#define ROW_N(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, N, NULL                                                                                                                       \
-	}
-#define ROW_R(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, R, NULL                                                                                                                       \
-	}
-#define ROW_M(id)                                                                                                                          \
-	{                                                                                                                                      \
-#id, M, NULL                                                                                                                       \
-	}
+#define ROW_0(id)  ROW(id, 0, NULL)
+#define ROW_1(id)  ROW(id, 1, b_##id)
+#define ROW_2(id)  ROW(id, 2, b_##id)
+#define ROW_3(id)  ROW(id, 3, b_##id)
+#define ROW_N(id)  ROW(id, N, NULL)
+#define ROW_R(id)  ROW(id, R, NULL)
+#define ROW_M(id)  ROW(id, M, NULL)
+#define ROW_R1(id) ROW(id, R1, NULL)
+#define ROW_R2(id) ROW(id, R2, NULL)
+#define ROW_R3(id) ROW(id, R3, NULL)
 const struct sf_info sf_info[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/num/sf.def"

@@ -16,8 +16,9 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 
 /* How one step is to be computed: the block's dtype and the rule of its licence class. */
 struct how {
 	enum dtype dt;
-	const struct lic_rule *l; /* NULL for integer dtypes */
-	bool constant_b;          /* DIV: the divisor is a constant of the program */
+	const struct lic_rule *l;                 /* NULL for integer dtypes */
+	bool constant_b;                          /* DIV: the divisor is a constant of the program */
+	const struct target_semantics *semantics; /* NULL for steps inside a formula */
 };
 
 /* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool
@@ -28,6 +29,8 @@ typedef void sf_adj_fn(struct num (*restrict gx)[3], const struct num *g, const 
 	int64_t n, const struct how *h);
 
 enum { NUM_ABSENT = 255 };
+/* Arities below 0. SF_ROWS - n: rows of n operands. */
+enum { SF_LIST = -1, SF_SCAN = -2, SF_PRODUCT = -3, SF_ROWS = -4 };
 struct sf_info {
 	const char *name;
 	int arity;
@@ -35,6 +38,12 @@ struct sf_info {
 };
 extern const struct sf_info sf_info[NSF]; /* value NULL: lists (nary.c) and sources */
 extern sf_adj_fn *const sf_adj[NSF];      /* NULL: no derivative, or a list */
+/* Operands of a map or of rows. */
+static inline int sf_operands(enum sf f)
+{
+	int n = sf_info[f].arity;
+	return n > 0 ? n : n < SF_ROWS ? SF_ROWS - n : 0;
+}
 
 /* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
  * assumed to be THE correctly rounded answer, because formulas differ. Overflow on the way is optional, the order of the factors

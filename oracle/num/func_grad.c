@@ -1,5 +1,6 @@
 /* func_grad.c: derivatives of the scalar functions, in the forms that implementations use (radius), the real derivative at the
  * centre (truth). Subgradient conventions are stated in sf.def. */
+#include "oracle/num/formula.h"
 #include "oracle/num/func_impl.h"
 
 static int not3(int t) { return t == -1 ? -1 : !t; }
@@ -91,7 +92,7 @@ ADJ(EXP)
 ADJ(LOG)
 {
 	(void)y;
-	gx[0] = div_of(g, x[0], &(struct how){h->dt, h->l, false});
+	gx[0] = div_of(g, x[0], &(struct how){.dt = h->dt, .l = h->l});
 }
 ADJ(LOG1P)
 {
@@ -115,7 +116,7 @@ ADJ(SQRT)
 {
 	struct num d = num_scale(*y, 2);
 	zero_sign(&d, x[0], x[0]->hi);
-	gx[0] = div_of(g, &d, &(struct how){h->dt, h->l, false});
+	gx[0] = div_of(g, &d, &(struct how){.dt = h->dt, .l = h->l});
 }
 ADJ(RSQRT)
 {
@@ -133,7 +134,7 @@ ADJ(RECIP)
 ADJ(SIN)
 {
 	(void)y;
-	struct how in = {h->dt, h->l, false};
+	struct how in = {.dt = h->dt, .l = h->l};
 	struct num c = cos_of(x[0], &in);
 	gx[0] = mul_last(g, &c, h);
 }
@@ -218,7 +219,7 @@ ADJ(POW)
 	/* Overflow on the way is optional: the power may be taken in the compute type. */
 	struct lic_rule wide = *h->l;
 	wide.flags |= LF_WIDE;
-	struct how inside = {h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), &wide, false};
+	struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), .l = &wide};
 	struct num p = pow_of(x[0], &e, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);
@@ -285,10 +286,10 @@ ADJ(CLAMP)
 	bool lower = x[1] != x[0], upper = x[2] != x[0];
 	int low = lower ? num_le(x[1], x[0]) : 1, high = upper ? num_le(x[0], x[2]) : 1;
 	int t = low == 0 || high == 0 ? 0 : low == 1 && high == 1 ? 1 : -1;
-	if (h->l->flags & LF_OPEN) {
+	if (h->semantics->clamp_gradient != CLAMP_PASSES) {
 		int above = lower ? num_lt(x[1], x[0]) : 1, below = upper ? num_lt(x[0], x[2]) : 1;
 		int open = above == 0 || below == 0 ? 0 : above == 1 && below == 1 ? 1 : -1;
-		t = h->l->flags & LF_CLOSED && open != t ? -1 : open;
+		t = h->semantics->clamp_gradient == CLAMP_PASSES_EITHER && open != t ? -1 : open;
 	}
 	if (sure_nan(x[0]))
 		t = 0; /* no comparison holds */
@@ -331,7 +332,21 @@ ADJ(NONE) { NOTHING; }
 #define g_GT                g_NONE
 #define g_GE                g_NONE
 #define g_AND               g_NONE
-#define SF(id, arity, what) LOOP_##arity(id)
+#define STEPS(id)                                                                                                                          \
+	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
+		int64_t n, const struct how *h)                                                                                                    \
+	{                                                                                                                                      \
+		formula_adjoints(SF_##id, gx, g, y, v, op, n, h);                                                                                  \
+	}
+#define STEPS_1(id) STEPS(id)
+#define STEPS_2(id) STEPS(id)
+#define STEPS_3(id) STEPS(id)
+#define STEPS_R1(id)
+#define STEPS_R2(id)
+#define STEPS_R3(id)
+#define LIBM(id, function, arb, shape, what, derivative) STEPS(id)
+#define FORMULA(id, arity, what, value, ...)        STEPS_##arity(id)
+#define SF(id, arity, what)                         LOOP_##arity(id)
 #include "oracle/num/sf.def"
 
 #define ROW_0(id) NULL
@@ -341,6 +356,9 @@ ADJ(NONE) { NOTHING; }
 #define ROW_N(id) NULL
 #define ROW_R(id) NULL
 #define ROW_M(id) NULL
+#define ROW_R1(id) NULL
+#define ROW_R2(id) NULL
+#define ROW_R3(id) NULL
 sf_adj_fn *const sf_adj[NSF] = {
 #define SF(id, arity, what) [SF_##id] = ROW_##arity(id),
 #include "oracle/num/sf.def"

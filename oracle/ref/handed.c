@@ -11,66 +11,53 @@ static bool is_one(const struct node *n, int name)
 
 static bool is_true(const struct node *n, int name) { return n->arg[op_arg(n->op, name)].b; }
 
-/* derivatives.yaml, and the functions of FunctionsManual.cpp that it calls: what argument k gets of the gradient of n, if sizes and dtype
- * are the same. */
+enum { /* the words of handed.def */
+	GIVES_ANEW,
+	GIVES_SELF,
+	GIVES_SUM,
+	GIVES_BIAS,
+	GIVES_ADDED_TO,
+	GIVES_INCLUDED,
+	GIVES_COPIED,
+	GIVES_VIEW,
+	GIVES_PART,
+	GIVES_REGION,
+	GIVES_WINDOW
+};
+enum { /* a word for a row that ops.def does not have does not compile */
+#define HANDED(what, id) HANDED_##id = GIVES_##what + 0 * OP_##id,
+#include "oracle/ref/handed.def"
+};
+static const uint8_t gives[NOPS] = {
+#define OP(id, ...) [OP_##id] = HANDED_##id,
+#include "eager/lang/ops.def"
+};
+
+bool handed_on(int op) { return gives[op] != GIVES_ANEW && gives[op] != GIVES_WINDOW; }
+bool handed_as_view(int op) { return gives[op] == GIVES_VIEW || gives[op] == GIVES_PART || gives[op] == GIVES_REGION; }
+
+/* What argument k gets of the gradient of n, if sizes and dtype are the same. */
 static enum handed as_it_is(const struct node *n, int k)
 {
-	switch (n->op) {
-	case OP_clone:
-	case OP_alias:
-	case OP_lift_fresh_copy:
-	case OP_contiguous:
-	case OP_to_copy:
-	case OP_add_Scalar:
-	case OP_sub_Scalar:
-	case OP_sub_Tensor:
-	case OP_sub_:
-	case OP_addcmul:
-	case OP_index_add:
-	case OP_index_add_:
-	case OP_scatter_add:
-	case OP_scatter_add_:
-	case OP_expand: /* sum_to of the same sizes */
-	case OP_cumsum: /* along a dim of one element */
-	case OP_cumprod: return k == 0 ? HANDED_SAME : HANDED_NOT;
-	case OP_add_Tensor:
-	case OP_add_: return k == 0 || is_one(n, N_alpha) ? HANDED_SAME : HANDED_NOT;
-	case OP_addmm: return k == 0 && is_one(n, N_beta) ? HANDED_SAME : HANDED_NOT;
-	case OP_index_put:
-	case OP_index_put_: return k == 0 && is_true(n, N_accumulate) ? HANDED_SAME : HANDED_NOT;
-	case OP_scatter_reduce_two: return k == 0 && is_true(n, N_include_self) ? HANDED_SAME : HANDED_NOT;
-	case OP_copy_: return k == 1 ? HANDED_SAME : HANDED_NOT;
-	default: return HANDED_NOT;
+	bool same = false;
+	switch (gives[n->op]) {
+	case GIVES_SELF: same = k == 0; break;
+	case GIVES_SUM: same = k == 0 || is_one(n, N_alpha); break;
+	case GIVES_BIAS: same = k == 0 && is_one(n, N_beta); break;
+	case GIVES_ADDED_TO: same = k == 0 && is_true(n, N_accumulate); break;
+	case GIVES_INCLUDED: same = k == 0 && is_true(n, N_include_self); break;
+	case GIVES_COPIED: same = k == 1; break;
+	default: break;
 	}
+	return same ? HANDED_SAME : HANDED_NOT;
 }
 
 static enum handed as_view(const struct node *n, int k)
 {
-	switch (n->op) {
-	case OP_view:
-	case OP_reshape:
-	case OP_unsafe_view:
-	case OP_permute:
-	case OP_transpose_int:
-	case OP_t:
-	case OP_squeeze:
-	case OP_squeeze_dim:
-	case OP_unsqueeze:
-	case OP_sum: /* grad.expand: kept where it expands nothing */
-	case OP_sum_dim:
-	case OP_prod: /* of one element: prod_safe_zeros_backward */
-	case OP_prod_dim_int:
-	case OP_repeat: return HANDED_VIEW;
-	case OP_cat: /* narrow */
-	case OP_stack: /* unbind */ return HANDED_PART;
-	case OP_slice_backward:
-	case OP_select_backward:
-	case OP_diagonal_backward:
-	case OP_unfold_backward: return HANDED_PART;
-	case OP_slice_scatter:
-	case OP_select_scatter:
-	case OP_as_strided_scatter:
-	case OP_diagonal_scatter: return k == 1 ? HANDED_PART : HANDED_NOT;
+	switch (gives[n->op]) {
+	case GIVES_VIEW: return HANDED_VIEW;
+	case GIVES_PART: return HANDED_PART;
+	case GIVES_REGION: return k == 1 ? HANDED_PART : HANDED_NOT;
 	default: return HANDED_NOT;
 	}
 }
@@ -101,11 +88,7 @@ static enum handed reached(const struct handed_walk *w, int node)
 
 /* Backward makes a new gradient, but not from 0 on: as_strided's gives it the leaf's offset, and these scatters' clone_preserve_strides
  * that of the gradient that they get. */
-static bool keeps_offset(int op)
-{
-	return op == OP_as_strided || op == OP_as_strided_scatter || op == OP_slice_scatter || op == OP_select_scatter
-		|| op == OP_diagonal_scatter;
-}
+static bool keeps_offset(int op) { return gives[op] == GIVES_WINDOW || gives[op] == GIVES_REGION; }
 
 static void through(struct handed_walk *w, int i, int k, int from)
 {

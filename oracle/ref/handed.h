@@ -14,6 +14,9 @@ enum handed {
 	HANDED_PART  /* a view that may begin elsewhere */
 };
 
+/* May backward of such a row hand on what it gets; as a view of it? Which row does what: handed.def. */
+bool handed_on(int op);
+bool handed_as_view(int op);
 /* [nnode]: what of each node's gradient the leaf may get. Permits too much where memory was written in place: there backward's views are
  * made again. */
 const enum handed *handed_to(const struct ref *r, int leaf, struct arena *a);

@@ -450,7 +450,7 @@ bool ref_pixel_shuffle(struct ref_ctx *c)
 	out[0] = in[0] / (r * r);
 	if (!mul_i64(&out[1], in[1], r) || !mul_i64(&out[2], in[2], r) || !meta_check_sizes(size, m->rank, c->err))
 		return err_set(c->err, "pixel_shuffle: the result is too large");
-	bool cpu = !c->t->lic->cuda && meta_numel(m) > 0;
+	bool cpu = c->t->lic->semantics.layout == LAYOUT_CONVERTS && meta_numel(m) > 0;
 	int format = cpu ? shape_format(m) : 0;
 	if (format == 5)
 		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");

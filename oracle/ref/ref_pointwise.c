@@ -34,7 +34,7 @@ static const sid *block(struct ref_ctx *c, sid first, int64_t n)
 static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum dtype dt)
 {
 	struct meta v = *m;
-	if (v.dtype != dt && !c->t->lic->cuda)
+	if (v.dtype != dt && c->t->lic->semantics.layout == LAYOUT_CONVERTS)
 		shape_strides_like(v.stride, m);
 	return v;
 }
@@ -79,8 +79,8 @@ static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
 static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
 {
 	const struct scalar *s = scalar_of(c, A_elementwise_self);
-	bool product = op_info[c->n->op].licence == LC_MUL, cuda = c->t->lic->cuda && (product || c->t->lic->traced);
-	bool either = wide && (c->t->lic->foreign || (c->grad && !c->t->lic->cuda && product));
+	bool product = op_info[c->n->op].licence == LC_MUL, cuda = c->t->lic->numbers_wide && (product || c->t->lic->traced);
+	bool either = wide && (c->t->lic->foreign || (c->grad && !c->t->lic->numbers_wide && product));
 	sid a = either ? shape_const_or_rounded(c, p->dt, s) : wide && cuda ? shape_const(c, DT_F32, s) : shape_number(c, s, p->dt);
 	p->at = wide && (either || cuda) ? DT_F32 : p->dt;
 	p->a = ref_ids_repeat(c, a, p->n);
@@ -114,7 +114,7 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
 	const struct ref_tensor *t = c->in[A_binary_other];
 	const struct meta *b = &t->meta;
 	/* CUDA's kernels round such a tensor when they load it (Loops.cuh: BinaryFunctor's argument types; measured for mul and div). */
-	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->cuda) {
+	if (wide && meta_numel(b) == 1 && b->dtype != p->dt && !c->t->lic->numbers_wide) {
 		if (ref_has_grad(c->r, t))
 			return ref_unsupported(c,
 				"gradient of one element of another dtype beside a tensor in %s (%s): convert it first, "
@@ -460,15 +460,15 @@ static enum beyond beyond(const struct scalar *s, enum dtype dt, bool upper)
 static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype dt)
 {
 	const struct scalar *s = scalar_of(c, arg);
-	unsigned flags = c->t->lic->rule[LC_MINMAX][dt].flags;
+	const enum clamp_beyond rule = c->t->lic->semantics.clamp_beyond;
 	*given = ref_given(c, arg);
 	if (!*given)
 		return true;
 	enum beyond b = beyond(s, dt, arg == 2);
-	if (b != BEYOND_NOT && flags & LF_OPEN && flags & LF_CLOSED)
+	if (b != BEYOND_NOT && rule == CLAMP_BEYOND_EITHER)
 		return ref_unsupported(c, "clamp of %s by %lld, which that dtype does not hold: versions of PyTorch between 2.11 and 2.15 differ",
 			dtype_info[dt].name, (long long)s->i);
-	if (b != BEYOND_NOT && flags & LF_OPEN) {
+	if (b != BEYOND_NOT && rule == CLAMP_BEYOND_MEANT) {
 		*given = false;
 		return b == BEYOND_NOTHING
 			|| err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min", (long long)s->i,

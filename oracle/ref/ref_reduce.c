@@ -180,7 +180,7 @@ bool ref_prod_dim(struct ref_ctx *c)
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, PROD_SCANS);
 }
 
-/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are sum_float's,
+/* Where a sum of numbers that may be finite overflows, Welford's running mean need not (its rounding errors are nary_sum's,
  * LF_WELFORD). */
 static void allow_welford(struct ref_ctx *c, const struct reduced_rows *r, sid mean, enum dtype dt)
 {

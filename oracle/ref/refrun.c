@@ -362,13 +362,37 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 }
 
 /* ---- elements in any order ---- */
-/* Reductions whose result the order of their entries does not change. Positions do depend on it. */
-static bool ignores_order(int op)
-{
-	const struct op_info *o = &op_info[op];
-	bool positions = o->licence == LC_MINMAX && (o->family == F_MULTI || o->traits & T_NONDIFF);
-	return o->traits & T_REDUCE && !positions;
-}
+/* Reductions whose result the order of their entries does not change. Positions do depend on it. Every row with T_REDUCE states one. */
+enum { ORDER_SEEN = 1, ORDER_IGNORED };
+enum {
+	ORDER_sum = ORDER_IGNORED,
+	ORDER_sum_dim = ORDER_IGNORED,
+	ORDER_mean = ORDER_IGNORED,
+	ORDER_mean_dim = ORDER_IGNORED,
+	ORDER_prod = ORDER_IGNORED,
+	ORDER_prod_dim_int = ORDER_IGNORED,
+	ORDER_amax = ORDER_IGNORED,
+	ORDER_amin = ORDER_IGNORED,
+	ORDER_max = ORDER_IGNORED,
+	ORDER_min = ORDER_IGNORED,
+	ORDER_var_correction = ORDER_IGNORED,
+	ORDER_var_mean = ORDER_IGNORED,
+	ORDER_any = ORDER_IGNORED,
+	ORDER_any_dim = ORDER_IGNORED,
+	ORDER_all = ORDER_IGNORED,
+	ORDER_all_dim = ORDER_IGNORED,
+	ORDER_logsumexp = ORDER_IGNORED,
+	ORDER_argmax = ORDER_SEEN,
+	ORDER_argmin = ORDER_SEEN,
+	ORDER_max_dim = ORDER_SEEN,
+	ORDER_min_dim = ORDER_SEEN
+};
+static const uint8_t order[NOPS] = {
+#define ROW_T_REDUCE(id) [OP_##id] = ORDER_##id,
+#include "generated/op_groups.def"
+};
+
+static bool ignores_order(int op) { return order[op] == ORDER_IGNORED; }
 
 /* The reduction is over dim d of a tensor of this rank, among others. */
 static bool reduces(const struct node *n, int d, int rank)
@@ -434,15 +458,11 @@ static bool reads_what_is_open(struct reference_run *s, const struct ref_ctx *c)
 /* Sums and products of what requires grad have no integer dtype. */
 static bool autograd_takes(const struct ref_ctx *c)
 {
-	static const int told[] = {OP_sum, OP_sum_dim, OP_prod, OP_prod_dim_int, OP_cumsum, OP_cumprod};
-	for (int k = 0; k < ARRAY_LEN(told); k++) {
-		if (told[k] != c->n->op)
-			continue;
-		const struct arg *dtype = &c->n->arg[op_arg(c->n->op, N_dtype)];
-		return dtype->tag != ARG_DTYPE || dtype_is_float(dtype->dtype) || !ref_has_grad(c->r, c->in[A_reduction_self])
-			|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
-	}
-	return true;
+	if (!op_is_told_dtype(c->n->op))
+		return true;
+	const struct arg *dtype = &c->n->arg[op_arg(c->n->op, N_dtype)];
+	return dtype->tag != ARG_DTYPE || dtype_is_float(dtype->dtype) || !ref_has_grad(c->r, c->in[op_self(c->n->op)])
+		|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
 }
 
 static bool do_node(struct reference_run *s, int i)

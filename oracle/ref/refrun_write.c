@@ -92,7 +92,7 @@ static bool agree_on_cells(struct reference_run *s, const struct ref_ctx *c, con
 			sid was = st->ids[it.off], *cell = &cells[it.off], is = ids[k++];
 			if (pass == 1) {
 				bool mixed = *cell != was && left_alone(&r->tape, was, is);
-				if (mixed && r->tape.lic->cuda && c->n->op == OP_masked_fill_)
+				if (mixed && r->tape.lic->semantics.overlap_write == OVERLAP_RESTORES && c->n->op == OP_masked_fill_)
 					return run_unsupported(s,
 						"masked_fill_.Scalar through a view that overlaps itself, one index of a cell masked and another not: a GPU's "
 						"threads write both back, and the last stays; give all indices of a cell the same mask");

@@ -178,7 +178,7 @@ bool shape_advanced(struct ref_ctx *c, struct advanced *a, const struct meta *se
 			return err_set(c->err, "index is out of bounds for dimension with size 0");
 	if (a->n > c->t->limit.nodes)
 		return ref_unsupported(c, "too many scalars");
-	advanced_strides(a, self, vec, before, bsize, brank, c->t->lic->cuda);
+	advanced_strides(a, self, vec, before, bsize, brank, c->t->lic->semantics.layout == LAYOUT_LOADS);
 	a->cell = ARENA_NEW(c->t->arena, int64_t, a->n + 1);
 	shape_row_major(dense, self->size, self->rank);
 	for (int64_t k = 0; k < a->n; k++) {

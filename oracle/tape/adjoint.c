@@ -576,6 +576,8 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 			adj_cumprod(&s);
 		else if (b->f == SF_MATMUL)
 			adj_matmul(&s);
+		else if (arity < SF_ROWS)
+			adj_rows(&s);
 		else
 			list_block(&s);
 	}

@@ -24,6 +24,9 @@ void adj_prod(const struct adjoint_pass *s, const sid *e, int64_t n, const struc
 void adj_cumsum(const struct adjoint_pass *s);
 void adj_cumprod(const struct adjoint_pass *s);
 
+/* rows.c */
+void adj_rows(struct adjoint_pass *s);
+
 /* adjoint_extreme.c */
 void adj_extreme(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, const struct num *y);
 void adj_picked(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g);

@@ -30,21 +30,21 @@ void sum_reach_overflow(struct num *r, const struct num_reach *s, int64_t n, con
 	num_reach_overflow(r, s, (double)n * (f->u + 0x1p-52), fmin(f->overflow, DBL_MAX), sure);
 }
 
-static void partial_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
+static void partial_overflow(struct num *r, const struct num *v, const sid *e, int64_t n, const struct how *h)
 {
 	struct num_reach s = {0};
 	for (int64_t i = 0; i < n; i++)
-		num_reach_add(&s, &t->val[e[i]]);
+		num_reach_add(&s, &v[e[i]]);
 	sum_reach_overflow(r, &s, n, &num_format[h->l->acc], false);
 }
 
 /* A running mean's step x - mean overflows where the entries lie so far apart; infinity is then subtracted from infinity. */
-static void spread_overflow(struct num *r, const struct tape *t, const sid *e, int64_t n, const struct how *h)
+static void spread_overflow(struct num *r, const struct num *v, const sid *e, int64_t n, const struct how *h)
 {
 	double low = INFINITY, high = -INFINITY;
 	for (int64_t i = 0; i < n; i++) {
-		low = fmin(low, num_low(&t->val[e[i]]));
-		high = fmax(high, num_high(&t->val[e[i]]));
+		low = fmin(low, num_low(&v[e[i]]));
+		high = fmax(high, num_high(&v[e[i]]));
 	}
 	if (high - low >= num_format[h->l->acc].overflow)
 		r->flags |= NUM_INF | NUM_NAN;
@@ -66,13 +66,13 @@ static double flushed_entries(const struct num *v, const sid *e, int64_t n, cons
 }
 
 /* Sum with infinities or NaN among the entries: fold the sets, then the rounding error of the finite part. */
-static struct num sum_special(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
+static struct num sum_special(const struct num *v, const sid *e, int64_t n, double steps, const struct how *h)
 {
 	struct num r = num_exact(DT_F64, 0);
 	struct num_reach reach = {0};
 	double abs = 0;
 	for (int64_t k = 0; k < 2 * n; k++) { /* the sure infinities first: the finite terms' sum may be beyond double */
-		const struct num *x = &t->val[e[k % n]];
+		const struct num *x = &v[e[k % n]];
 		if (!(x->flags & NUM_NOFIN) != (k >= n))
 			continue;
 		if (k >= n)
@@ -85,7 +85,7 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 	if (!(r.flags & NUM_NOFIN) && !num_unknown(&r)) {
 		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
 		if (h->l->flags & LF_FTZ)
-			num_widen(&r, flushed_entries(t->val, e, n, &num_format[h->l->acc]));
+			num_widen(&r, flushed_entries(v, e, n, &num_format[h->l->acc]));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 	}
 	if (h->l->flags & LF_WELFORD && r.flags & NUM_INF)
@@ -95,14 +95,14 @@ static struct num sum_special(const struct tape *t, const sid *e, int64_t n, dou
 }
 
 /* A sum that leaves double. */
-static struct num sum_huge(const struct tape *t, const sid *e, int64_t n, double steps, const struct how *h)
+static struct num sum_huge(const struct num *v, const sid *e, int64_t n, double steps, const struct how *h)
 {
 	struct dd c = {0, 0};
 	struct num_reach reach = {0};
 	double rad = 0;
 	for (int64_t i = 0; i < n; i++) {
-		struct num x = num_down(&t->val[e[i]]);
-		if (t->val[e[i]].flags & NUM_UNDEC)
+		struct num x = num_down(&v[e[i]]);
+		if (v[e[i]].flags & NUM_UNDEC)
 			return num_any(h->dt);
 		c = dd_add(c, num_dd(&x));
 		num_reach_add(&reach, &x);
@@ -114,9 +114,8 @@ static struct num sum_huge(const struct tape *t, const sid *e, int64_t n, double
 
 /* depth: the additions that an entry goes through at most, 0: n - 1 of them. A tree of that height errs by depth u sum|terms|, but for
  * terms of higher order. */
-static struct num sum_float(const struct tape *t, const sid *e, int64_t n, double depth, const struct how *h)
+struct num nary_sum(const struct num *v, const sid *e, int64_t n, double depth, const struct how *h)
 {
-	const struct num *v = t->val;
 	double steps = (double)n - 1, u = num_format[h->l->acc].u;
 	if (depth > 0 && depth * (1 + 2 * depth * u) < steps)
 		steps = depth * (1 + 2 * depth * u);
@@ -147,7 +146,7 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 		s = (struct sum_bounds){abs, rad, flags, false};
 	}
 	if (UNLIKELY(s.flags & NUM_SPECIAL))
-		return sum_special(t, e, n, steps, h);
+		return sum_special(v, e, n, steps, h);
 	if (s.rad == 0) {
 		double q = sum_quantum(s.abs, p);
 		s.exact = q >= num_format[h->l->acc].tiny;
@@ -176,12 +175,12 @@ static struct num sum_float(const struct tape *t, const sid *e, int64_t n, doubl
 			.flags = (uint8_t)((s.flags & NUM_UNDEC) | NUM_INF | NUM_NAN)};
 	}
 	if (UNLIKELY(h->dt == DT_F64 && !(h->l->flags & LF_WELFORD) && num_overflowed(c, s.abs)))
-		return sum_huge(t, e, n, steps, h);
+		return sum_huge(v, e, n, steps, h);
 	struct num r = sum_finish(c, &s, steps, single, h);
 	if (UNLIKELY(s.abs >= num_format[h->l->acc].overflow)) {
-		partial_overflow(&r, t, e, n, h);
+		partial_overflow(&r, v, e, n, h);
 		if (h->l->flags & LF_WELFORD)
-			spread_overflow(&r, t, e, n, h);
+			spread_overflow(&r, v, e, n, h);
 	}
 	return r;
 }
@@ -215,7 +214,7 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 static struct num list_value(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
 {
 	switch (b->f) {
-	case SF_SUM: return h->l ? sum_float(t, e, n, b->param, h) : sum_int(t, e, n, b->dt);
+	case SF_SUM: return h->l ? nary_sum(t->val, e, n, b->param, h) : sum_int(t, e, n, b->dt);
 	case SF_SUMPROD:
 		if (h->l)
 			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);
@@ -228,8 +227,8 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 		r.i = num_wrap(b->dt, r.i);
 		return r;
 	case SF_PROD: return nary_prod(t, e, n, h);
-	case SF_MAXN: return nary_extreme(t, e, n, 1, h);
-	case SF_MINN: return nary_extreme(t, e, n, -1, h);
+	case SF_MAXN: return nary_extreme(t->val, e, n, 1, h);
+	case SF_MINN: return nary_extreme(t->val, e, n, -1, h);
 	case SF_KMAX:
 	case SF_KMIN:
 	case SF_KARGMAX:
@@ -253,6 +252,8 @@ void nary_eval(struct tape *t, const struct tape_block *b)
 		nary_cumprod(t, b, &h);
 	} else if (b->f == SF_MATMUL) {
 		matmul(t, b, &h);
+	} else if (sf_info[b->f].arity < SF_ROWS) {
+		rows_value(t, b, &h);
 	} else {
 		for (int64_t k = 0; k < b->n; k++) {
 			int64_t n;

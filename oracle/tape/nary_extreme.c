@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 /* ---- extremes ---- */
-struct num nary_extreme(const struct tape *t, const sid *e, int64_t n, int sign, const struct how *h)
+struct num nary_extreme(const struct num *v, const sid *e, int64_t n, int sign, const struct how *h)
 {
-	struct num r = t->val[e[0]];
+	struct num r = v[e[0]];
 	for (int64_t i = 1; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
+		const struct num *x = &v[e[i]];
 		if (!h->l) {
 			if ((r.flags | x->flags) & (NUM_UNDEC | NUM_ANY))
 				return num_any(h->dt);

@@ -153,7 +153,7 @@ struct num sumprod(const struct terms *ta, const struct terms *tb, int64_t n, co
 		return r;
 	struct lic_rule bound = *h->l; /* no factor is there to be applied elsewhere: what overflows does */
 	bound.flags &= ~(unsigned)LF_LOOSE;
-	return sumprod_of(ta, tb, n, &(struct how){h->dt, &bound, h->constant_b}, h->dt == DT_F64);
+	return sumprod_of(ta, tb, n, &(struct how){.dt = h->dt, .l = &bound}, h->dt == DT_F64);
 }
 
 /* r = other + the sum of n products, which was rounded before; or it was not, and each product was added to other or to what became of

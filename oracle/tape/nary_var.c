@@ -161,7 +161,7 @@ struct num nary_lse(const struct tape *t, const sid *e, int64_t n, const struct 
 		flags |= x->flags;
 	}
 	if (flags & NUM_SPECIAL)
-		m = nary_extreme(t, e, n, 1, h);
+		m = nary_extreme(t->val, e, n, 1, h);
 	if (m.flags & NUM_SPECIAL) {
 		if (m.flags & NUM_NOFIN && !(m.flags & NUM_ANY))
 			return m; /* +inf, -inf (all are) or NaN pass through */

@@ -66,7 +66,7 @@ void sample_block(struct tape *t, const struct tape_block *b)
 			block_list(b, i, &of.n);
 		if (b->f == SF_SUM && b->param > 0) /* as many roundings as its radius was made of */
 			of.n = MIN(of.n, (int64_t)b->param + 1);
-		if (b->f == SF_LSE || b->f == SF_CUMPROD) /* their errors are no sums of independent ones */
+		if (b->f == SF_LSE || b->f == SF_CUMPROD || arity < SF_ROWS) /* their errors are no sums of independent ones */
 			of.n = 1;
 		struct num *v = &t->val[b->first + i];
 		*v = sample_one(v, b->dt, t->sample, b->first + (sid)i, SAMPLE_VALUE, of);

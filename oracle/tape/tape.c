@@ -1,4 +1,5 @@
 /* tape.c: appends blocks and computes their values. */
+#include "oracle/num/formula.h"
 #include "oracle/tape/sample.h"
 
 const char *const sf_name[NSF] = {
@@ -269,6 +270,22 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	struct tape_block *b = new_block(t, f, dt, n);
 	b->a = entry;
 	b->len = len;
+	evaluate(t, b);
+	return b->first;
+}
+
+sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len)
+{
+	CHECK(sf_info[f].arity < SF_ROWS && dtype_is_float(dt));
+	int64_t n = 0, cost = 0;
+	if (!mul_i64(&n, rows, len) || !mul_i64(&cost, n, sf_operands(f)) || !reserve(t, n, cost))
+		return t->over = true, 0;
+	struct tape_block *b = new_block(t, f, dt, formula_gives_one(f) ? rows : n);
+	b->a = op[0];
+	b->b = op[1];
+	b->c = op[2];
+	b->len = len;
+	b->dim[0] = rows;
 	evaluate(t, b);
 	return b->first;
 }

@@ -13,8 +13,8 @@ struct tape_block {
 	int64_t n;             /* scalars first … first + n - 1 */
 	const sid *a, *b, *c;  /* operands; lists: a = entries; matmul: a, b */
 	const uint32_t *start; /* lists of different lengths, else NULL */
-	int64_t len;           /* rows, scans: entries per row; matmul: k */
-	int64_t dim[3];        /* matmul: batch, m, n */
+	int64_t len;           /* rows, scans, formulas: entries per row; matmul: k */
+	int64_t dim[3];        /* matmul: batch, m, n; formulas: rows */
 	double param;          /* matmul: alpha */
 	double beta;           /* matmul: factor of the addends c, if there are any */
 };
@@ -25,7 +25,7 @@ static inline struct how block_how(const struct tape *t, const struct tape_block
 {
 	/* A conversion inside an operator is elided like one between two; the division of a mean is a division. */
 	enum licence_class lc = b->f == SF_CAST ? LC_CONVERT : b->f == SF_DIV && b->lc == LC_SUM ? LC_DIV : b->lc;
-	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false};
+	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false, &t->lic->semantics};
 }
 
 /* Entries of scalar k of a list block. */

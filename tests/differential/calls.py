@@ -672,8 +672,10 @@ class Gen:
             if role == "accumulate":
                 return self.accumulate
             if role == "keep":
-                return OMIT
+                return OMIT if "default" in p else self.spoil()
             return rng.choice([OMIT, True, False]) if "default" in p else rng.random() < 0.5
+        if kind == "dtype" and role == "own":
+            return ("dtype", NAME[self.odd_dtype()])
         if kind == "dtype":
             if any(isinstance(v, float) for v in self.call.args):
                 return rng.choice([OMIT, ("dtype", rng.choice(FLOATS))])    # integers of such a range: 2.11 dies of a step of 0.5

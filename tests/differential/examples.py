@@ -117,6 +117,10 @@ class Example:
             return RANGE[name]
         if kind == "Scalar":
             return -1.0 if name == "min" else 0 if name == "correction" else 2.0
+        if role == "own":
+            return "f32"
+        if role == "keep":
+            return False
         if kind == "bool":
             return not p.get("default", False) if other else True
         if kind == "dtype":

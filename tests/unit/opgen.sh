@@ -15,7 +15,10 @@ mkdir "$dir/out" "$dir/eager"
 touch -d '2001-01-01' "$dir"/out/*
 "$opgen" "$dir/out"
 [ -z "$(find "$dir/out" -type f -newermt 2002-01-01)" ] || fail "a second run wrote files whose text is the same"
-[ "$(find "$dir/out" -type f | wc -l)" = 8 ] || fail "not eight files"
+[ "$(find "$dir/out" -type f | wc -l)" = 10 ] || fail "not ten files"
+
+sed -n '/^\[OP_atan2\]/,/^},/p' "$dir/out/op_table.c" | grep -q '\.negated = 1,' || fail "atan2's derivative negates self, and the table does not say so"
+[ "$(grep -c '\.negated = ' "$dir/out/op_table.c")" = 1 ] || fail "another derivative negates an operand"
 
 # opgen of an edited table: edited SED-SCRIPT
 edited() {
@@ -57,4 +60,20 @@ expect edited A_reduction_self '' # by its trait
 
 edited 's/(alias, "alias"/(alias, "alias2"/'
 cmp -s "$dir/out/op_args.h" "$dir/edited/op_args.h" || fail "a name changed the positions"
+
+# refused SED-SCRIPT MESSAGE: a mistake in a body, or a derivative, ends opgen with the row, what is wrong, and where
+refused() {
+	if edited "$1" 2>"$dir/said"; then fail "opgen took: $1"; fi
+	[ "$(cat "$dir/said")" = "ops.def: $2" ] || fail "$1: said '$(cat "$dir/said")', not 'ops.def: $2'"
+}
+refused 's/(x = acc(self);/(x = acc(selv);/' '_softmax: body: an unknown name, before at: ); e = exp(x - (numel(x) == 0 ? x : amax'
+refused 's/y = e \/ sum_dim(e, dim, True)/y = 1 \/ e/' '_softmax: body: a number divided by a tensor: write reciprocal at: ; refuse half_to_float "softmax with hal'
+refused 's/y = e \/ sum_dim(e, dim, True)/y = e \/ sum_dim(e, x, True)/' '_softmax: body: a list is needed at: ; refuse half_to_float "softmax with hal'
+refused 's/y = e \/ sum_dim(e, dim, True)/y = e \/ sum_dim(e)/' '_softmax: body: sum_dim has no argument dim, before at: ; refuse half_to_float "softmax with hal'
+refused 's/y = e \/ sum_dim(e, dim, True)/y = e \/ sum_dims(e)/' '_softmax: body: no row and no word has this name, before at: ; refuse half_to_float "softmax with hal'
+refused 's/y = e \/ sum_dim(e, dim, True)/x = e/' '_softmax: body: a name that has a value, before at: ; refuse half_to_float "softmax with hal'
+refused 's/return as(y, self))/return as(y, self), y)/' '_softmax: body: more results than the schema has, before at: )'
+refused 's/return as(y, self))/return dim)/' '_softmax: body: a tensor is needed at: )'
+refused 's/(d_self = softmax_backward_data(g, y, dim/(d_self = softmax_backward_data(h, y, dim/' '_softmax: derivative: an unknown name, before at: , y, dim, dtype(self)))'
+refused 's/(g \* b) \* inverse(a/(g * b) * inverse(d/' 'atan2: derivative: an unknown name, before at: * a + b * b)'
 exit $bad

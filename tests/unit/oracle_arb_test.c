@@ -5,9 +5,9 @@
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
 #include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
+#include "tests/unit/formula_arb.h"
 #include "generated/op_id.h"
 
-#include <arb.h>
 #include <stdlib.h>
 
 static uint64_t state = 7;
@@ -70,7 +70,6 @@ static bool holds(const struct num *a, const arb_t x)
 	return ok;
 }
 
-typedef void arb_fn(arb_t y, const arb_t x, slong prec);
 static void arb_recip(arb_t y, const arb_t x, slong prec) { arb_inv(y, x, prec); }
 static void arb_sigmoid_(arb_t y, const arb_t x, slong prec)
 {
@@ -113,7 +112,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 		rule.compute = DT_F32;
 		rule.ulp = 0;
 	}
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[1] = {0};
 	compared[f] = true;
 	double worst = 0;
@@ -154,7 +153,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	}
 	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
 	EXPECT(judged > 1000, "%s: only %d judged", name, judged);
-	bool bends = f == SF_SIN || f == SF_COS;                     /* between the ends they may turn around */
+	bool bends = f == SF_SIN || f == SF_COS || formula_of[f].shape == LIBM_VALLEY; /* between the ends they may turn around */
 	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC; /* undecided: a centre on one step, the other inside */
 	EXPECT(bends || narrow || worst < (steps ? 2.01 : 1.5), "%s: radius %.2f times what is needed", name, worst);
 	arb_clear(x);
@@ -188,7 +187,18 @@ static const struct unary_row {
 	{SF_FLOOR, OP_floor, arb_floor, 20, false},
 	{SF_CEIL, OP_ceil, arb_ceil, 20, false},
 	{SF_TRUNC, OP_trunc, arb_trunc_, 20, false},
+#define LIBM(id, function, arb, shape, what, derivative) {SF_##id, OP_exp, arb, 4, false},
+#define FORMULA(id, arity, what, value, ...)
+#include "oracle/num/formula.def"
 };
+
+arb_fn *arb_function(enum sf f)
+{
+	for (int i = 0; i < ARRAY_LEN(unary_rows); i++)
+		if (unary_rows[i].f == f)
+			return unary_rows[i].g;
+	BUG("%s, which a row of formula.def calls, has no function of Arb's: add it to unary_rows", sf_name[f]);
+}
 
 static void test_functions(void)
 {
@@ -199,6 +209,163 @@ static void test_functions(void)
 	}
 }
 
+/* ---- formula.def ---- */
+static void row_init(struct arb_row *r)
+{
+	for (int i = 0; i < ARB_ROW; i++)
+		for (int k = 0; k < 5; k++)
+			arb_init(k < 3 ? &r->op[k][i] : k == 3 ? &r->g[i] : &r->y[i]);
+}
+
+static void row_clear(struct arb_row *r)
+{
+	for (int i = 0; i < ARB_ROW; i++)
+		for (int k = 0; k < 5; k++)
+			arb_clear(k < 3 ? &r->op[k][i] : k == 3 ? &r->g[i] : &r->y[i]);
+}
+
+/* Sets of the steps of f (k: -1: its value, else a derivative) for operands that are sets, in the licence of eager's f64. */
+struct sets {
+	struct num v[3 * ARB_ROW], g[ARB_ROW], y[ARB_ROW];
+};
+static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, int n)
+{
+	struct licence_profile l;
+	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
+	struct formula_steps s;
+	struct num room[FORMULA_STEPS * ARB_ROW];
+	sid ids[3 * ARB_ROW];
+	for (int i = 0; i < ARRAY_LEN(ids); i++)
+		ids[i] = (sid)i;
+	formula_parse(&s, f, k);
+	const struct how h = {.dt = DT_F64, .l = &l.rule[LC_TRANS][DT_F64]};
+	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n};
+	int m = s.step[s.result].per_row ? 1 : n;
+	memcpy(out, formula_run(room, ids, &s, &row, &h), (size_t)m * sizeof *out);
+	return m;
+}
+
+/* The sets hold the real value at points of the operands' sets. A cotangent's, where y is that of the same point. */
+static void formula_holds(enum sf f, int *judged)
+{
+	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW), operands = sf_operands(f);
+	struct sets in;
+	struct num out[ARB_ROW];
+	struct arb_row r = {.n = n};
+	row_init(&r);
+	for (int i = 0; i < ARRAY_LEN(in.v); i++)
+		in.v[i] = number(3);
+	for (int k = -1; k < operands; k++) {
+		for (int i = 0; k >= 0 && i < n; i++)
+			in.g[i] = number(3);
+		for (int t = -1; t <= 1; t++) {
+			struct formula_steps value, s;
+			for (int q = 0; q < operands * n; q++)
+				point_of(&r.op[q / n][q % n], &in.v[q / n * ARB_ROW + q % n], below(2) ? t : -t);
+			for (int i = 0; i < n; i++)
+				point_of(&r.g[i], &in.g[i], t);
+			formula_parse(&value, f, -1);
+			formula_arb(r.y, &value, &r, PREC);
+			if (t == -1 && k < 0)
+				run_sets(in.y, f, -1, &in, n);
+			int m = run_sets(out, f, k, &in, n);
+			arb_struct *want = r.y, derivative[ARB_ROW];
+			for (int i = 0; i < ARB_ROW; i++)
+				arb_init(&derivative[i]);
+			if (k >= 0) {
+				formula_parse(&s, f, k);
+				formula_arb(want = derivative, &s, &r, PREC);
+			}
+			for (int i = 0; i < m; i++) {
+				*judged += !(out[i].flags & NUM_SPECIAL) && arb_is_finite(&want[i]);
+				if (arb_is_finite(&want[i]))
+					EXPECT(holds(&out[i], &want[i]), "%s, %s %d: %.17g + %.3g +- %.3g", sf_name[f], k < 0 ? "value" : "derivative", k,
+						out[i].hi, out[i].lo, out[i].rad);
+			}
+			for (int i = 0; i < ARB_ROW; i++)
+				arb_clear(&derivative[i]);
+		}
+	}
+	row_clear(&r);
+}
+
+/* Values of f at the operands of r, one of them moved by 2^-200 times `way`; their product with the cotangents. */
+static void moved(arb_t sum, enum sf f, struct arb_row *r, int k, int i, int way)
+{
+	enum { FINE = 1000 };
+	arb_t step, was;
+	arb_init(step), arb_init(was);
+	arb_set(was, &r->op[k][i]);
+	arb_set_si(step, way);
+	arb_mul_2exp_si(step, step, -200);
+	arb_add(&r->op[k][i], &r->op[k][i], step, FINE);
+	if (formula_of[f].libm) {
+		arb_function(f)(&r->y[0], &r->op[0][0], FINE);
+	} else {
+		struct formula_steps s;
+		formula_parse(&s, f, -1);
+		formula_arb(r->y, &s, r, FINE);
+	}
+	arb_zero(sum);
+	int m = formula_gives_one(f) ? 1 : r->n;
+	for (int q = 0; q < m; q++)
+		arb_addmul(sum, &r->g[q], &r->y[q], FINE);
+	arb_set(&r->op[k][i], was);
+	arb_clear(step), arb_clear(was);
+}
+
+/* A derivative is that of its value: (f(x + d) - f(x - d)) / 2d. Constants are doubles, so the two agree to 50 bits or so. */
+static void derivative_is_that(enum sf f, int *judged)
+{
+	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW);
+	struct arb_row r = {.n = n};
+	arb_struct got[ARB_ROW];
+	arb_t up, down;
+	row_init(&r), arb_init(up), arb_init(down);
+	for (int i = 0; i < ARB_ROW; i++) {
+		arb_init(&got[i]);
+		for (int k = 0; k < 3; k++)
+			arb_set_d(&r.op[k][i], value(1));
+		arb_set_d(&r.g[i], value(1));
+	}
+	for (int k = 0; k < sf_operands(f); k++) {
+		struct formula_steps s;
+		moved(up, f, &r, k, 0, 0); /* leaves the value in y */
+		formula_parse(&s, f, k);
+		bool one = formula_arb(got, &s, &r, PREC);
+		for (int i = 0; i < n; i++) {
+			moved(up, f, &r, k, i, 1), moved(down, f, &r, k, i, -1);
+			arb_sub(up, up, down, 1000);
+			arb_mul_2exp_si(up, up, 199);
+			double want = arf_get_d(arb_midref(up), ARF_RND_NEAR), is = arf_get_d(arb_midref(&got[one ? 0 : i]), ARF_RND_NEAR);
+			if (!arb_is_finite(up) || !arb_is_finite(&got[one ? 0 : i]))
+				continue;
+			++*judged;
+			EXPECT(fabs(want - is) <= 1e-13 * (1 + fabs(want)), "%s: derivative %d is %.17g, that of its value %.17g", sf_name[f], k, is, want);
+		}
+	}
+	for (int i = 0; i < ARB_ROW; i++)
+		arb_clear(&got[i]);
+	row_clear(&r), arb_clear(up), arb_clear(down);
+}
+
+static void test_formulas(void)
+{
+	for (int f = 0; f < NSF; f++) {
+		int values = 0, derivatives = 0;
+		if (!formula_of[f].derivative[0])
+			continue;
+		for (int i = 0; i < 300; i++) {
+			if (!formula_of[f].libm)
+				formula_holds((enum sf)f, &values);
+			derivative_is_that((enum sf)f, &derivatives);
+		}
+		compared[f] = compared[f] || values;
+		printf("  %-12s %d values and cotangents in sets, %d derivatives\n", sf_name[f], values, derivatives);
+		EXPECT((values > 300 || formula_of[f].libm) && derivatives > 50, "%s: hardly judged", sf_name[f]);
+	}
+}
+
 /* atan2 on rectangles: the set holds the angle of corners, edges and centre, and where it is smooth is not much wider. */
 static void test_rectangles(void)
 {
@@ -206,7 +373,7 @@ static void test_rectangles(void)
 	licence_resolve(&l, LT_BUILTIN, LD_CPU);
 	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
 	rule.ulp = 0;
-	struct how h = {DT_F64, &rule, false};
+	struct how h = {.dt = DT_F64, .l = &rule};
 	static const sid at[2] = {0, 1};
 	double worst = 0;
 	int judged = 0;
@@ -569,6 +736,7 @@ int main(int argc, char **argv)
 	RUN(test_arithmetic);
 	RUN(test_rounding);
 	RUN(test_functions);
+	RUN(test_formulas);
 	RUN(test_rectangles);
 	RUN(test_tapes);
 	RUN(every_function_was_compared);

@@ -8,6 +8,7 @@
 #include "oracle/tape/adjoint.h"
 #include "oracle/tape/tape_impl.h"
 #include "tests/test.h"
+#include "tests/unit/formula_drawn.h"
 #include "fuzz/triage/profile.h"
 #include "generated/op_id.h"
 
@@ -56,9 +57,11 @@ static double lib(const struct exec *e, long double y)
 	if (!isfinite(d) || d == 0 || fabs(d) == 1 || d == 0.5)
 		return num_rn(c, d, 0);
 	d = num_rn(c, d, 0);
-	double ulp = 2 * num_half_ulp(&num_format[c], fabs(d));
+	double ulp = 2 * num_half_ulp(&num_format[c], fabs(d)), sign = d;
 	if (isfinite(d) && chance(40))
 		d += (chance(50) ? 1 : -1) * ulp; /* with the rounding above within 1.5 of a budget of 2 */
+	if ((d < 0) != (sign < 0))
+		d = 0; /* no exp is below 0 */
 	return num_rn(c, d, 0);
 }
 
@@ -190,9 +193,55 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_GE: return x[0] >= x[1];
 	case SF_AND: return x[0] != 0 && x[1] != 0;
 	case SF_CAST: return cast_to(e, b->dt, x[0]);
-	default: BUG("%s", sf_name[b->f]);
+	default:
+		CHECK(formula_of[b->f].libm);
+		r = isinf(x[0]) ? (double)formula_of[b->f].libm(x[0]) : lib(e, formula_of[b->f].libm((long double)x[0]));
 	}
 	return out(e, r);
+}
+
+/* ---- rows of formula.def: steps ---- */
+static double drawn_step(void *exec, double x, bool kernel) { return kernel ? inner(exec, x) : step(exec, x); }
+static double drawn_result(void *exec, double x) { return out(exec, inner(exec, x)); }
+static double drawn_sum(void *exec, double *x, int n) { return tree_sum(exec, x, n); }
+static bool drawn_coin(void) { return chance(30); }
+/* Inside a formula, in the type computed in. */
+static double drawn_call(void *exec, enum sf f, double x)
+{
+	struct exec *e = exec;
+	enum dtype dt = e->dt;
+	e->dt = e->l->compute;
+	double y = eval_map(e, &(struct tape_block){.f = f, .dt = e->dt}, &x);
+	e->dt = dt;
+	return y;
+}
+
+static bool is_formula(enum sf f) { return formula_of[f].derivative[0] != NULL; }
+
+/* Row `row` of a block (all of it, if its formula goes element by element) by its value's steps (k: -1) or derivative k. */
+static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int64_t row, int k)
+{
+	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin};
+	const sid *op[3] = {b->a, b->b, b->c};
+	bool maps = sf_info[b->f].arity > 0;
+	int64_t width = maps ? b->n : b->n / b->dim[0];
+	struct formula_steps s;
+	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width};
+	formula_parse(&s, b->f, k);
+	for (int q = 0; q < sf_operands(b->f); q++)
+		for (int i = 0; i < r.n; i++)
+			r.op[q][i] = e->v[op[q][row * b->len + i]];
+	return formula_drawn(to, &d, &s, &r);
+}
+
+static void forward_formula(struct exec *e, const struct tape_block *b)
+{
+	double y[DRAWN_ROW];
+	int64_t rows = sf_info[b->f].arity > 0 ? 1 : b->dim[0], width = b->n / rows;
+	for (int64_t row = 0; row < rows; row++) {
+		draw_row(e, y, b, row, -1);
+		memcpy(e->v + b->first + row * width, y, sizeof *y * (size_t)width);
+	}
 }
 
 /* The position of the k-th largest (sign 1) or smallest entry, NaN first; any of equals, with PICK_FIRST the first. */
@@ -303,6 +352,10 @@ static void forward(struct exec *e)
 	for (int k = 0; k < e->t.nblock; k++) {
 		const struct tape_block *b = &e->t.block[k];
 		enter_block(e, b);
+		if (formula_of[b->f].value) {
+			forward_formula(e, b);
+			continue;
+		}
 		double run = 0;
 		for (int64_t i = 0; i < b->n; i++) {
 			sid id = b->first + (sid)i;
@@ -349,10 +402,11 @@ static void give(struct exec *e, sid id, double c)
 	e->touched[id] = true;
 }
 
-/* Which of the two conventions of clamp's gradient at a bound (licence.h: LF_OPEN). */
+/* Which of the two conventions of clamp's gradient at a bound (target_facts.h). */
 static bool inside_bounds(const struct exec *e, const sid *id)
 {
-	bool open = e->l->flags & LF_OPEN && !(e->l->flags & LF_CLOSED && chance(50)), upper = id[2] != id[0];
+	const enum clamp_gradient rule = e->t.lic->semantics.clamp_gradient;
+	bool open = rule != CLAMP_PASSES && !(rule == CLAMP_PASSES_EITHER && chance(50)), upper = id[2] != id[0];
 	double a = e->v[id[0]], low = e->v[id[1]], high = e->v[id[2]];
 	return open ? a > low && (!upper || a < high) : a >= low && (!upper || a <= high);
 }
@@ -502,11 +556,27 @@ static void back_list(struct exec *e, const struct tape_block *b, sid at, const 
 	}
 }
 
+static void back_formula(struct exec *e, const struct tape_block *b)
+{
+	const sid *op[3] = {b->a, b->b, b->c};
+	bool maps = sf_info[b->f].arity > 0;
+	int64_t n = maps ? b->n : b->len;
+	for (int k = 0; k < sf_operands(b->f); k++)
+		for (int64_t row = 0; row < (maps ? 1 : b->dim[0]); row++) {
+			double c[DRAWN_ROW];
+			bool one = draw_row(e, c, b, row, k);
+			for (int64_t i = 0; i < n; i++)
+				give(e, op[k][row * n + i], c[one ? 0 : i]);
+		}
+}
+
 static void back_block(struct exec *e, const struct tape_block *b)
 {
 	int arity = sf_info[b->f].arity;
 	memset(e->touched, 0, sizeof e->touched);
-	if (b->f == SF_MATMUL) {
+	if (is_formula(b->f)) {
+		back_formula(e, b);
+	} else if (b->f == SF_MATMUL) {
 		int64_t m = b->dim[1], n = b->dim[2], k = b->len;
 		double p[64], q[64];
 		for (int64_t i = 0; i < m; i++) {
@@ -653,6 +723,23 @@ static const struct {
 	{SF_MUL, OP_mul_Tensor},
 	{SF_ADD, OP_add_Tensor},
 };
+/* One of these, or of formula.def's rows, each computed as library functions are. */
+struct choice {
+	enum sf f;
+	int op;
+};
+static struct choice choose(void)
+{
+	int all = ARRAY_LEN(choices);
+	for (int f = 0; f < NSF; f++)
+		all += is_formula((enum sf)f);
+	int c = below(all);
+	if (c < ARRAY_LEN(choices))
+		return (struct choice){choices[c].f, choices[c].op};
+	for (int f = 0;; f++)
+		if (is_formula((enum sf)f) && c-- == ARRAY_LEN(choices))
+			return (struct choice){(enum sf)f, OP_exp};
+}
 
 /* Where a format ends: its largest and smallest numbers, their roots, so that squares and quotients leave it, and ones. */
 static double edge_value(const struct num_format *f)
@@ -764,14 +851,19 @@ static void add_list(struct exec *e, enum sf f, int n, int len)
 
 static void add_block(struct exec *e, int node)
 {
-	int c = below(ARRAY_LEN(choices));
-	enum sf f = choices[c].f;
+	struct choice c = choose();
+	enum sf f = c.f;
 	int n = 1 + below(5), len = 1 + below(chance(10) ? 40 : 6);
-	tape_at(&e->t, node, choices[c].op);
+	tape_at(&e->t, node, c.op);
 	if (sf_info[f].arity > 0) {
 		add_map(e, f, n);
 	} else if (f == SF_CUMSUM || f == SF_CUMPROD) {
 		tape_scan(&e->t, f, e->base, pick_ids(e, 2 * len), 2, len);
+	} else if (sf_info[f].arity < SF_ROWS) {
+		const sid *op[3] = {0};
+		for (int k = 0; k < sf_operands(f); k++)
+			op[k] = pick_ids(e, n * len);
+		tape_formula(&e->t, f, e->base, op, n, len);
 	} else if (f == SF_MATMUL) {
 		int m = 1 + below(3), w = 1 + below(3);
 		tape_matmul(&e->t, e->base, pick_ids(e, m * len), pick_ids(e, len * w), 1, m, len, w);
@@ -928,8 +1020,8 @@ static int ntapes = 300, first_seed = 1;
 
 static void test_inside(void)
 {
-	static const char *const targets[] = {
-		"torch:eager@cpu", "torch:inductor@cpu+cpp.use_decompose_tanh=1", "torch:inductor@cuda", "builtin:eager"};
+	static const char *const targets[] = {"torch:eager@cpu", "torch:inductor@cpu+cpp.use_decompose_tanh=1", "torch:inductor@cuda",
+		"builtin:eager", "torch-2.13.0:eager@cpu", "torch-2.15.0:eager@cpu"};
 	static const enum dtype dts[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
 	struct arena a;
 	arena_init(&a);
@@ -956,7 +1048,7 @@ static void test_inside(void)
 static void every_function_is_drawn(void)
 {
 	for (int f = 0; f < NSF; f++) {
-		bool drawn = sf_info[f].arity == 0;
+		bool drawn = sf_info[f].arity == 0 || is_formula((enum sf)f);
 		for (int i = 0; i < ARRAY_LEN(choices); i++)
 			drawn |= (int)choices[i].f == f;
 		EXPECT(drawn, "%s of sf.def is in no tape: add it to choices, eval_map or eval_list, back_map or back_list", sf_name[f]);

@@ -8,6 +8,7 @@
 #include "fuzz/triage/verdict.h"
 #include "tests/unit/program.h"
 #include "fuzz/triage/profile.h"
+#include "fuzz/triage/references.h"
 
 static struct target target(const char *name)
 {
@@ -427,6 +428,16 @@ static void test_clamp_by_version(void)
 	EXPECT_INT(judged(q, &r, "torch-2.11.0:inductor@cpu").verdict, VD_PASS);
 	EXPECT_INT(judged(q, &r, "torch-2.15.0:eager@cpu").verdict, VD_MISMATCH);
 	EXPECT_INT(judged(q, &r, "torch-2.13.1:eager@cpu").verdict, VD_PASS);
+
+	/* On a GPU the two compute alike and mean different things: each has a reference of its own. */
+	struct references refs;
+	struct target first, second;
+	references_init(&refs, q);
+	EXPECT(target_parse(&first, "torch-2.11.0:eager@cuda", NULL) && target_parse(&second, "torch-2.15.0:eager@cuda", NULL), "targets");
+	const struct reference_of *a = references_get(&refs, &first), *b = references_get(&refs, &second);
+	EXPECT(a && b && a != b && target_arithmetic_same(&a->arithmetic, &b->arithmetic), "one reference for both");
+	EXPECT(references_get(&refs, &first) == a, "made again");
+	references_free(&refs);
 }
 
 /* Every stage that can be named has a licence of its own, no other name has one: a new stage cannot pass by another's. */
@@ -442,7 +453,9 @@ static void test_every_stage_has_a_licence(void)
 		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
 		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
-	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.cuda && str_eq(l.name, "torch-inductor@cuda"), "%s", l.name);
+	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.numbers_wide && l.semantics.clamp_nan == CLAMP_NAN_WINS
+			&& l.semantics.layout == LAYOUT_LOADS && str_eq(l.name, "torch-inductor@cuda"),
+		"%s", l.name);
 	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
 	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
 }

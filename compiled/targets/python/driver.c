@@ -61,7 +61,9 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->arithmetic.kernels = LT_TORCH_INDUCTOR;
 	out->arithmetic.foreign = true;
 	out->arithmetic.traced = true;
-	out->arithmetic.clamp = CLAMP_EITHER;
+	out->semantics.clamp_gradient = CLAMP_PASSES_EITHER;
+	out->semantics.clamp_nan = CLAMP_NAN_EITHER;
+	out->semantics.clamp_beyond = CLAMP_BEYOND_EITHER;
 }
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */

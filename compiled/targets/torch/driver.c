@@ -194,12 +194,22 @@ static int minor_of(const char *version)
 	int major, minor;
 	if (sscanf(version, "%d.%d", &major, &minor) != 2)
 		return -1;
-	return major < 2 ? 0 : major > 2 ? 1000 : minor;
+	return major < 2 ? 0 : major > 2 ? 1000 : MAX(0, MIN(minor, 1000));
 }
 
-/* clamp_backward: 2.11.0 passes g at a bound, 2.15.0 does not (both measured); between, nobody looked. */
-static enum clamp_rule clamp_of(int minor) { return minor >= 15 ? CLAMP_BLOCKS : minor < 0 || minor >= 12 ? CLAMP_EITHER : CLAMP_PASSES; }
-/* The first versions of the ranges that differ in facts. */
+static struct target_semantics semantics_of(int minor, bool cuda)
+{
+	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS, .layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
+#define SEMANTICS(first, last, gradient, nan, beyond)                                                                                      \
+	if (minor >= (first) && minor <= (last)) {                                                                                             \
+		s.clamp_gradient = gradient;                                                                                                       \
+		s.clamp_nan = nan;                                                                                                                 \
+		s.clamp_beyond = beyond;                                                                                                           \
+	}
+#include "compiled/targets/torch/semantics.def"
+	return s;
+}
+/* The first versions of the ranges that differ in facts: of semantics.def, and of library_expm1. */
 static const char *const steps[] = {"0.0.0", "2.12.0", "2.15.0", NULL};
 
 /* The decompositions of aot_eager_decomp_partition and the emission of Inductor need other rows than ATen's kernels. A backend that nobody
@@ -216,10 +226,10 @@ static void facts(struct target_facts *out, const struct target *t)
 	const char *tanh = target_option(t, "cpp.use_decompose_tanh");
 	out->known = true;
 	out->arithmetic.kernels = kernels_of(target_stage(t)->name);
-	out->arithmetic.clamp = clamp_of(minor);
+	out->semantics = semantics_of(minor, t->device == TDEV_CUDA);
 	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
-	out->arithmetic.library_expm1 = out->arithmetic.clamp == CLAMP_BLOCKS && t->device == TDEV_CPU;
+	out->arithmetic.library_expm1 = minor >= 15 && t->device == TDEV_CPU;
 	out->arithmetic.foreign = str_eq(target_stage(t)->name, "dynamo");
 	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
 	out->torch_minor = t->version[0] && t->version[0] == '2' ? MAX(minor, 0) : 0;

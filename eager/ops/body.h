@@ -1,0 +1,53 @@
+/* body.h: rows that state what they compute in other rows. A BODY row of ops.def has a program over its arguments, of which opgen makes
+ * body_<id> (grammar: eager/lang/opgen_body.c, opgen_expr.h), a function that appends those rows:
+ *
+ *     (x = acc(self); e = exp(x - amax(x, dim, True)); return as(e / sum_dim(e, dim, True), self))
+ *
+ * The one program is four things:
+ *   shape rule     meta_body appends it to metas. What a row of it refuses, the call refuses in that row's words; `refuse` has its own.
+ *   kernel         kern_body executes it
+ *   derivative     body_vjp differentiates its rows, for a row whose derivative is `body`
+ *   decomposition  compiled/decompose appends it to the program that it rewrites; loops come of that
+ *
+ * Rounding is what the rows do: where a kernel accumulates in f32, so does the body (acc), and `as` rounds once at the end.
+ *
+ * A result is a contiguous tensor in memory of its own, unless the body says `strided`: then it has the layout that its rows gave it, which
+ * must be memory of its own, too. A shape rule that knows more (PyTorch's sentence about what no row refuses) checks, then calls meta_body. */
+#ifndef SCATTERPROOF_BODY_H
+#define SCATTERPROOF_BODY_H
+
+#include "eager/lang/build.h"
+
+struct vjp;
+struct body {
+	struct build *b;      /* may_refuse: the program ends where refusal is set, and has no results */
+	const struct node *n; /* the row, for its arguments that are no tensors; need not be in b->p */
+	int in[MAX_ARGS];     /* operands: values of b; NO_VALUE: None */
+	const int *list[MAX_ARGS];
+	int out[MAX_OUTS]; /* filled by the program */
+	bool strided[MAX_OUTS];
+};
+typedef void body_fn(struct body *x);
+extern body_fn *const op_body[]; /* by row; NULL: it has none */
+
+/* Appends the program. False: it refused (x->b->refusal). */
+bool body_append(struct body *x);
+/* The layout that result k has, of a meta that the program gave it. */
+void body_layout(struct meta *out, const struct body *x, int k);
+void body_vjp(struct vjp *v);
+
+/* ---- the words of opgen_expr.h ---- */
+int body_acc(struct build *b, int x);
+int body_as(struct build *b, int x, int like);
+int body_to(struct build *b, int x, int dtype);
+int body_dtype(const struct build *b, int x);
+int64_t body_rank(const struct build *b, int x);
+int64_t body_numel(const struct build *b, int x);
+int64_t body_size(const struct build *b, int x, int64_t dim);
+struct ints body_sizes(const struct build *b, int x);
+int64_t body_count(const struct build *b, int x, const struct ints *dims); /* product of the sizes of dims; of none: of all */
+int64_t body_len(const struct build *b, const struct ints *l);
+struct ints body_last(const struct build *b, int64_t n);
+double body_real(const struct build *b, struct scalar s);
+
+#endif

@@ -1,0 +1,251 @@
+/* formula.c: the texts of formula.def become steps: a list in which each step names earlier ones. Written twice is computed once. */
+#include "oracle/num/formula.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+const struct formula formula_of[NSF] = {
+#define LIBM(id, function, arb, shape_, what, derivative_) [SF_##id] = {.libm = function, .shape = LIBM_##shape_, .derivative = {derivative_}},
+#define FORMULA(id, arity, what, value_, ...)         [SF_##id] = {.value = value_, .derivative = {__VA_ARGS__}},
+#include "oracle/num/formula.def"
+};
+
+enum { NAMES = 8, NAME_LENGTH = 16 };
+struct parser {
+	struct formula_steps *to;
+	enum sf f;
+	const char *start, *at;
+	int nname, meaning[NAMES];
+	char name[NAMES][NAME_LENGTH];
+};
+
+NORETURN static void fail(const struct parser *p, const char *what)
+{
+	BUG("formula.def: %s: %s: %s at: %s", sf_name[p->f], p->start, what, *p->at ? p->at : "the end");
+}
+
+static bool eat(struct parser *p, char c)
+{
+	while (*p->at == ' ')
+		p->at++;
+	if (*p->at != c)
+		return false;
+	p->at++;
+	return true;
+}
+
+static void expect(struct parser *p, char c)
+{
+	char what[] = "' ' is missing";
+	what[1] = c;
+	if (!eat(p, c))
+		fail(p, what);
+}
+
+static int append(struct parser *p, struct formula_step s)
+{
+	struct formula_steps *to = p->to;
+	for (int k = 0; k < to->n; k++) {
+		const struct formula_step *t = &to->step[k];
+		if (t->kind == s.kind && t->x == s.x && t->y == s.y && t->f == s.f && t->low == s.low && t->high == s.high)
+			return k;
+	}
+	if (to->n == FORMULA_STEPS)
+		fail(p, "too many steps");
+	to->step[to->n] = s;
+	return to->n++;
+}
+
+static bool per_row(const struct parser *p, int x) { return p->to->step[x].per_row; }
+
+static int append_pair(struct parser *p, enum step_kind kind, int x, int y)
+{
+	return append(p, (struct formula_step){.kind = kind, .x = x, .y = y, .per_row = per_row(p, x) && per_row(p, y)});
+}
+
+static double number(struct parser *p)
+{
+	char *end;
+	while (*p->at == ' ')
+		p->at++;
+	double v = strtod(p->at, &end);
+	if (end == p->at)
+		fail(p, "a number is missing");
+	p->at = end;
+	return v;
+}
+
+static int sum_of(struct parser *p);
+
+static int call(struct parser *p, const char *name)
+{
+	static const struct {
+		const char *name;
+		enum step_kind kind;
+	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}};
+	struct formula_step s = {.x = sum_of(p)};
+	s.per_row = per_row(p, s.x);
+	if (str_eq(name, "within")) {
+		s.kind = STEP_WITHIN;
+		expect(p, ',');
+		s.low = number(p);
+		expect(p, ',');
+		s.high = number(p);
+		expect(p, ')');
+		return append(p, s);
+	}
+	expect(p, ')');
+	for (int k = 0; k < ARRAY_LEN(of_rows); k++)
+		if (str_eq(name, of_rows[k].name)) {
+			if (s.per_row)
+				fail(p, "this is one number for the row already, before");
+			s.kind = of_rows[k].kind;
+			s.per_row = true;
+			return append(p, s);
+		}
+	s.kind = STEP_CALL;
+	for (int f = 0; f < NSF; f++)
+		if (sf_info[f].arity == 1 && strcasecmp(name, sf_name[f]) == 0) {
+			s.f = (enum sf)f;
+			return append(p, s);
+		}
+	fail(p, "no such function, before");
+}
+
+static size_t word(const struct parser *p, char out[NAME_LENGTH])
+{
+	size_t n = 0;
+	while (isalnum((unsigned char)p->at[n]) || p->at[n] == '_')
+		n++;
+	if (!n || n >= NAME_LENGTH)
+		fail(p, "a value is missing");
+	snprintf(out, NAME_LENGTH, "%.*s", (int)n, p->at);
+	return n;
+}
+
+static int value(struct parser *p)
+{
+	char name[NAME_LENGTH];
+	if (eat(p, '(')) {
+		int x = sum_of(p);
+		expect(p, ')');
+		return x;
+	}
+	if (eat(p, '-')) {
+		if (isdigit((unsigned char)*p->at))
+			return append(p, (struct formula_step){.kind = STEP_NUMBER, .low = -number(p), .per_row = true});
+		int x = value(p);
+		return append(p, (struct formula_step){.kind = STEP_NEG, .x = x, .per_row = per_row(p, x)});
+	}
+	if (isdigit((unsigned char)*p->at))
+		return append(p, (struct formula_step){.kind = STEP_NUMBER, .low = number(p), .per_row = true});
+	p->at += word(p, name);
+	if (eat(p, '('))
+		return call(p, name);
+	for (int k = 0; k < p->nname; k++)
+		if (str_eq(p->name[k], name))
+			return p->meaning[k];
+	fail(p, "an unknown name, before");
+}
+
+static int product(struct parser *p)
+{
+	int x = value(p);
+	for (;;) {
+		if (eat(p, '*'))
+			x = append_pair(p, STEP_MUL, x, value(p));
+		else if (eat(p, '/'))
+			x = append_pair(p, STEP_DIV, x, value(p));
+		else
+			return x;
+	}
+}
+
+static int sum_of(struct parser *p)
+{
+	int x = product(p);
+	for (;;) {
+		if (eat(p, '+'))
+			x = append_pair(p, STEP_ADD, x, product(p));
+		else if (eat(p, '-'))
+			x = append_pair(p, STEP_SUB, x, product(p));
+		else
+			return x;
+	}
+}
+
+static void give_name(struct parser *p, const char *name, int meaning)
+{
+	if (p->nname == NAMES)
+		fail(p, "too many names");
+	snprintf(p->name[p->nname], NAME_LENGTH, "%s", name);
+	p->meaning[p->nname++] = meaning;
+}
+
+/* `name = steps;` */
+static bool definition(struct parser *p)
+{
+	char name[NAME_LENGTH];
+	const char *back = p->at;
+	eat(p, ' ');
+	if (!isalpha((unsigned char)*p->at))
+		return false;
+	p->at += word(p, name);
+	if (!eat(p, '=')) {
+		p->at = back;
+		return false;
+	}
+	int x = sum_of(p);
+	expect(p, ';');
+	give_name(p, name, x);
+	return true;
+}
+
+bool formula_gives_one(enum sf f)
+{
+	struct formula_steps s;
+	if (sf_info[f].arity > 0)
+		return false;
+	formula_parse(&s, f, -1);
+	return s.step[s.result].per_row;
+}
+
+static bool reads_two(enum step_kind k) { return k >= STEP_ADD && k <= STEP_DIV; }
+
+/* False if a step other than those on the way to the result reads it, too: it would have another rounding there. */
+static bool find_rounded(struct formula_steps *s)
+{
+	int readers = 0, on_the_way = 0;
+	for (s->rounded = s->result; s->step[s->rounded].kind == STEP_NEG || s->step[s->rounded].kind == STEP_WITHIN; on_the_way = 1)
+		s->rounded = s->step[s->rounded].x;
+	for (int k = 0; k < s->n; k++)
+		readers += s->step[k].kind >= STEP_NEG && (s->step[k].x == s->rounded || (reads_two(s->step[k].kind) && s->step[k].y == s->rounded));
+	return readers == on_the_way || s->step[s->rounded].kind < STEP_NUMBER;
+}
+
+void formula_parse(struct formula_steps *to, enum sf f, int k)
+{
+	static const char *const operands[] = {"a", "b", "c"}, mark[] = "kernel: ";
+	const char *text = k < 0 ? formula_of[f].value : formula_of[f].derivative[k];
+	struct parser p = {.to = to, .f = f, .start = text, .at = text};
+	to->n = 0;
+	to->kernel = k < 0;
+	if (str_starts(text, mark)) {
+		to->kernel = true;
+		p.at += strlen(mark);
+	}
+	for (int q = 0; q < sf_operands(f); q++)
+		give_name(&p, operands[q], append(&p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
+	if (k >= 0) {
+		bool one = formula_gives_one(f);
+		give_name(&p, "g", append(&p, (struct formula_step){.kind = STEP_COTANGENT, .per_row = one}));
+		give_name(&p, "y", append(&p, (struct formula_step){.kind = STEP_RESULT, .per_row = one}));
+	}
+	while (definition(&p))
+		;
+	to->result = sum_of(&p);
+	if (*p.at)
+		fail(&p, "the steps should end");
+	if (!find_rounded(to))
+		fail(&p, "what the result is made of by a sign or a fact is used elsewhere; the text ends");
+}

@@ -1,0 +1,72 @@
+/* formula.h: the rows of formula.def: steps as they are written, parsed and evaluated over many elements at once.
+ *
+ * A text is parsed for each block of the tape that it computes, which takes less time than one of its elements; nothing is kept. What is
+ * wrong with a text is a bug of ours: the parser says where and aborts, and a test parses all of them. */
+#ifndef SCATTERPROOF_FORMULA_H
+#define SCATTERPROOF_FORMULA_H
+
+#include "oracle/num/func.h"
+
+enum libm_shape { LIBM_NONE, LIBM_RISES, LIBM_FALLS, LIBM_VALLEY, LIBM_BRANCHES };
+typedef long double libm_fn(long double x);
+struct formula {
+	libm_fn *libm; /* NULL: the value is steps */
+	enum libm_shape shape;
+	const char *value, *derivative[3];
+};
+extern const struct formula formula_of[NSF]; /* derivative[0] NULL: no row of formula.def */
+
+enum step_kind {
+	STEP_OPERAND,
+	STEP_COTANGENT,
+	STEP_RESULT,
+	STEP_NUMBER,
+	STEP_NEG,
+	STEP_ADD,
+	STEP_SUB,
+	STEP_MUL,
+	STEP_DIV,
+	STEP_CALL,
+	STEP_SUM,
+	STEP_MEAN,
+	STEP_MAX,
+	STEP_WITHIN
+};
+struct formula_step {
+	enum step_kind kind;
+	int x, y;         /* of earlier steps; OPERAND: x is which */
+	enum sf f;        /* CALL */
+	double low, high; /* NUMBER: low; WITHIN */
+	bool per_row;     /* one number for the whole row */
+};
+enum { FORMULA_STEPS = 48 };
+struct formula_steps {
+	bool kernel;   /* steps have the type computed in; else they are operators, of the tensor's dtype */
+	int n, result; /* how many, and which of them is the result */
+	int rounded;   /* ... or what the result is a sign or a fact away from: rounded as results are */
+	struct formula_step step[FORMULA_STEPS];
+};
+/* f, k: the row and which derivative (-1: its value). */
+void formula_parse(struct formula_steps *to, enum sf f, int k);
+/* Is the value of rows one number for each? */
+bool formula_gives_one(enum sf f);
+
+/* The elements of one row, or any elements of a formula without rows. */
+struct formula_row {
+	const struct num *v;
+	const sid *op[3];        /* operands: v[op[k][i]] */
+	const struct num *g, *y; /* derivatives: n of each; 1 if the formula's value is one number for the row */
+	int64_t n;
+};
+/* The result of the steps, n numbers or one, rounded to h->dt. room: for each step n numbers, at least one; the result is among them.
+ * ids: 0 … n - 1. */
+const struct num *formula_run(struct num *room, const sid *ids, const struct formula_steps *s, const struct formula_row *r, const struct how *h);
+
+/* A value of LIBM. */
+struct num libm_of(const struct num *a, enum sf f);
+/* sf_value_fn and sf_adj_fn of rows without `R`. */
+void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h);
+void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
+	const sid *const op[3], int64_t n, const struct how *h);
+
+#endif

@@ -1,0 +1,198 @@
+/* formula_run.c: steps of formula.def over sets of numbers, a step at a time over all elements; and functions of the C library, between the
+ * values at the ends of their operand. */
+#include "oracle/num/formula.h"
+#include "oracle/num/func_impl.h"
+#include "oracle/tape/nary_impl.h"
+
+/* ---- functions of the C library ---- */
+
+/* 0 or 1 gives a whole number without rounding, or a pole. */
+static bool no_rounding(const struct num *a, long double y)
+{
+	return num_is_exact(a) && (a->hi == 0 || fabs(a->hi) == 1) && (y == 0 || fabsl(y) == 1 || !isfinite(y));
+}
+
+/* The values at both ends, and where the function turns, bound those between them. Interval arithmetic without a derivative. */
+static struct num between_ends(const struct num *a, const struct formula *f)
+{
+	long double x = ld(a), y = f->libm(x), r = arg_rad(a, false);
+	r += r > 0 ? fabsl(x) * 0x1p-62L : 0; /* x - r and x + r are rounded */
+	long double low = f->libm(x - r), high = f->libm(x + r);
+	bool same = isnan(low) ? isnan(high) : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
+	if (r == 0 && (no_rounding(a, y) || !isfinite(y)))
+		return num_exact(DT_F64, (double)y);
+	if (same && !isfinite(low) && f->shape != LIBM_BRANCHES)
+		return num_exact(DT_F64, (double)low);
+	if (!isfinite(low) || !isfinite(high) || !isfinite(y) || (f->shape == LIBM_BRANCHES && (r > 1 || low > high)))
+		return num_any(DT_F64);
+	long double rad = fmaxl(fabsl(low - y), fabsl(high - y));
+	if (f->shape == LIBM_VALLEY && fabsl(x) <= r)
+		rad = fmaxl(rad, fabsl(y - f->libm(0)));
+	if (rad > 0)
+		rad += fmaxl(fabsl(low), fabsl(high)) * REL_LD + rad * 0x1p-40L;
+	return of_long_double(y, (double)rad);
+}
+
+static struct num each_libm(const struct num *a, const void *ctx)
+{
+	const struct formula *f = ctx;
+	return fin(a) ? between_ends(a, f) : num_exact(DT_F64, (double)f->libm(a->hi));
+}
+
+struct num libm_of(const struct num *a, enum sf f) { return num_each(a, each_libm, &formula_of[f]); }
+
+/* ---- steps ---- */
+
+static struct num divided(const struct num *a, const struct num *b, bool constant, const struct how *h)
+{
+	struct num r = quotient(a, b, h);
+	if (constant && h->l->flags & LF_RECIP && !(r.flags & NUM_NOFIN))
+		num_widen(&r, 2 * how_ulp(h, num_mag(&r)));
+	return r;
+}
+
+/* The part of v from low to high. What lies wholly elsewhere stays as it is: the fact is not one of this set. */
+static struct num within(struct num v, double low, double high)
+{
+	if (v.flags & (NUM_NOFIN | NUM_ANY))
+		return v;
+	double from = fmax(num_low(&v), low), to = fmin(num_high(&v), high);
+	int flags = v.flags & ~((low > -INFINITY ? NUM_NINF : 0) | (high < INFINITY ? NUM_PINF : 0));
+	if (from == num_low(&v) && to == num_high(&v)) {
+		v.flags = flags;
+		return v;
+	}
+	return from > to ? v : num_ends((enum dtype)v.dtype, from, to, flags & ~NUM_MOVED);
+}
+
+struct runner {
+	const struct formula_steps *s;
+	const struct formula_row *row;
+	const struct how *h, *inside, *step; /* of the result; of a kernel's steps: the type computed in; of these steps, as how_step rounds them */
+	const sid *ids;
+	struct num *room;
+};
+
+static struct num *values_of(const struct runner *r, int step) { return r->room + step * MAX(r->row->n, 1); }
+static int stride_of(const struct runner *r, int step) { return r->s->step[step].per_row ? 0 : 1; }
+
+static void run_pairs(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
+	int da = stride_of(r, s->x), db = stride_of(r, s->y);
+	bool constant = r->s->step[s->y].kind == STEP_NUMBER;
+	for (int64_t i = 0; i < n; i++, a += da, b += db)
+		num_put(&y[i],
+			s->kind == STEP_ADD   ? num_add(a, b)
+			: s->kind == STEP_SUB ? num_sub(a, b)
+			: s->kind == STEP_MUL ? num_mul(a, b)
+								  : divided(a, b, constant, r->inside));
+}
+
+static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, r->inside);
+}
+
+/* Of all elements of the row; x is one number for it, n times, if the step is. */
+static struct num of_row(const struct runner *r, const struct formula_step *s)
+{
+	int64_t n = r->row->n;
+	const struct num *x = values_of(r, s->x);
+	if (s->kind == STEP_MAX)
+		return n ? nary_extreme(x, r->ids, n, 1, r->inside) : num_exact(r->inside->dt, NAN);
+	struct num y = nary_sum(x, r->ids, n, 0, r->inside), count = num_exact(DT_F64, (double)n);
+	return s->kind == STEP_SUM ? y : divided(&y, &count, true, r->inside);
+}
+
+static void run_step(const struct runner *r, int k)
+{
+	const struct formula_step *s = &r->s->step[k];
+	struct num *y = values_of(r, k);
+	const struct num *x = values_of(r, s->x);
+	int64_t n = s->per_row ? 1 : r->row->n;
+	switch (s->kind) {
+	case STEP_OPERAND:
+		for (int64_t i = 0; i < n; i++)
+			num_put(&y[i], r->row->v[r->row->op[s->x][i]]);
+		return;
+	case STEP_COTANGENT: memcpy(y, r->row->g, (size_t)n * sizeof *y); return;
+	case STEP_RESULT: memcpy(y, r->row->y, (size_t)n * sizeof *y); return;
+	case STEP_NUMBER: *y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->low, 0)); return;
+	case STEP_NEG:
+		for (int64_t i = 0; i < n; i++)
+			num_put(&y[i], num_neg(x[i]));
+		return;
+	case STEP_WITHIN:
+		for (int64_t i = 0; i < n; i++)
+			num_put(&y[i], within(x[i], s->low, s->high));
+		return;
+	case STEP_ADD:
+	case STEP_SUB:
+	case STEP_MUL:
+	case STEP_DIV: run_pairs(r, s, y, n); break;
+	case STEP_CALL: run_call(r, s, y, n); break;
+	case STEP_SUM:
+	case STEP_MEAN:
+	case STEP_MAX: *y = of_row(r, s); break;
+	}
+	/* What a function or a sum gives is rounded already, in the type computed in. */
+	bool done = s->kind == STEP_MAX || ((s->kind == STEP_CALL || s->kind == STEP_SUM) && r->inside->dt == r->h->dt);
+	for (int64_t i = 0; i < n && !done; i++) {
+		if (k == r->s->rounded)
+			how_last(&y[i], r->h);
+		else
+			how_step(&y[i], r->step);
+	}
+}
+
+const struct num *formula_run(
+	struct num *room, const sid *ids, const struct formula_steps *s, const struct formula_row *row, const struct how *h)
+{
+	/* An operator's result has the tensor's dtype where the licence says so (LF_STEPS); a kernel's steps never. */
+	struct lic_rule in_kernel = *h->l;
+	in_kernel.flags &= ~(unsigned)LF_STEPS;
+	const struct how inside = {.dt = h->l->compute, .l = h->l}, step = {.dt = h->dt, .l = s->kernel ? &in_kernel : h->l};
+	struct runner r = {s, row, h, &inside, &step, ids, room};
+	for (int k = 0; k < s->n; k++)
+		run_step(&r, k);
+	return values_of(&r, s->result);
+}
+
+/* ---- maps, so many elements at a time ---- */
+enum { CHUNK = 32 };
+static const sid all[CHUNK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)
+{
+	struct formula_steps s;
+	struct num room[FORMULA_STEPS * CHUNK];
+	int arity = sf_info[f].arity;
+	formula_parse(&s, f, -1);
+	for (int64_t at = 0; at < n; at += CHUNK) {
+		struct formula_row row = {.v = v, .n = MIN(n - at, CHUNK)};
+		for (int k = 0; k < arity; k++)
+			row.op[k] = op[k] + at;
+		const struct num *r = formula_run(room, all, &s, &row, h);
+		for (int64_t i = 0; i < row.n; i++)
+			num_put(&y[at + i], r[i]);
+	}
+}
+
+void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
+	const sid *const op[3], int64_t n, const struct how *h)
+{
+	struct formula_steps s;
+	struct num room[FORMULA_STEPS * CHUNK];
+	for (int k = 0; k < sf_info[f].arity; k++) {
+		formula_parse(&s, f, k);
+		for (int64_t at = 0; at < n; at += CHUNK) {
+			struct formula_row row = {.v = v, .g = g + at, .y = y + at, .n = MIN(n - at, CHUNK)};
+			for (int q = 0; q < sf_info[f].arity; q++)
+				row.op[q] = op[q] + at;
+			const struct num *r = formula_run(room, all, &s, &row, h);
+			for (int64_t i = 0; i < row.n; i++)
+				num_put(&gx[at + i][k], r[i]);
+		}
+	}
+}

@@ -1,0 +1,77 @@
+/* formula_arb.h: the steps of formula.def in Arb's balls: real arithmetic, without rounding, licences or facts. */
+#ifndef SCATTERPROOF_FORMULA_ARB_H
+#define SCATTERPROOF_FORMULA_ARB_H
+
+#include "oracle/num/formula.h"
+
+#include <arb.h>
+#include <arb_hypgeom.h>
+
+typedef void arb_fn(arb_t y, const arb_t x, slong prec);
+/* By name of sf.def, what a step calls; NULL: not known. */
+arb_fn *arb_function(enum sf f);
+
+enum { ARB_ROW = 8 };
+struct arb_row {
+	arb_struct op[3][ARB_ROW], g[ARB_ROW], y[ARB_ROW];
+	int n;
+};
+
+static inline void arb_infix(arb_t y, enum step_kind kind, const arb_t a, const arb_t b, slong prec)
+{
+	switch (kind) {
+	case STEP_ADD: arb_add(y, a, b, prec); break;
+	case STEP_SUB: arb_sub(y, a, b, prec); break;
+	case STEP_MUL: arb_mul(y, a, b, prec); break;
+	default: arb_div(y, a, b, prec); break;
+	}
+}
+
+static inline void arb_of_row(arb_t y, enum step_kind kind, const arb_struct *x, int n, slong prec)
+{
+	arb_set(y, x);
+	for (int i = 1; i < n; i++) {
+		if (kind == STEP_MAX)
+			arb_max(y, y, x + i, prec);
+		else
+			arb_add(y, y, x + i, prec);
+	}
+	if (kind == STEP_MEAN)
+		arb_div_si(y, y, n, prec);
+}
+
+/* out: initialised, n of them; true: one number for the row, out[0]. */
+static inline bool formula_arb(arb_struct *out, const struct formula_steps *s, const struct arb_row *r, slong prec)
+{
+	arb_struct v[FORMULA_STEPS][ARB_ROW];
+	for (int k = 0; k < s->n; k++) {
+		const struct formula_step *t = &s->step[k];
+		for (int i = 0; i < ARB_ROW; i++)
+			arb_init(&v[k][i]);
+		for (int i = 0; i < (t->per_row ? 1 : r->n); i++) {
+			arb_struct *y = &v[k][i], *x = t->kind >= STEP_NEG ? &v[t->x][s->step[t->x].per_row ? 0 : i] : NULL;
+			switch (t->kind) {
+			case STEP_OPERAND: arb_set(y, &r->op[t->x][i]); break;
+			case STEP_COTANGENT: arb_set(y, &r->g[i]); break;
+			case STEP_RESULT: arb_set(y, &r->y[i]); break;
+			case STEP_NUMBER: arb_set_d(y, t->low); break;
+			case STEP_NEG: arb_neg(y, x); break;
+			case STEP_WITHIN: arb_set(y, x); break;
+			case STEP_CALL: arb_function(t->f)(y, x, prec); break;
+			case STEP_SUM:
+			case STEP_MEAN:
+			case STEP_MAX: arb_of_row(y, t->kind, v[t->x], r->n, prec); break;
+			default: arb_infix(y, t->kind, x, &v[t->y][s->step[t->y].per_row ? 0 : i], prec); break;
+			}
+		}
+	}
+	bool one = s->step[s->result].per_row;
+	for (int i = 0; i < (one ? 1 : r->n); i++)
+		arb_set(&out[i], &v[s->result][i]);
+	for (int k = 0; k < s->n; k++)
+		for (int i = 0; i < ARB_ROW; i++)
+			arb_clear(&v[k][i]);
+	return one;
+}
+
+#endif
