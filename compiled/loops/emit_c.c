@@ -205,16 +205,17 @@ static const char *to_cell(enum dtype t)
 static void put_cast(struct strbuf *sb, const struct loop_ins *i)
 {
 	const bool from_float = dtype_is_float(i->from);
+	const char *from_unsigned = dtype_is_unsigned(i->from) ? "(u64)" : "";
 	if (i->dtype == DT_B8)
 		sb_printf(sb, "r%d != 0", i->a);
 	else if (!dtype_is_float(i->dtype) && from_float)
-		sb_printf(sb, "%sfloat_truncate(r%d, %d))", to_cell(i->dtype), i->a, i->dtype == DT_I64);
+		sb_printf(sb, "%sfloat_truncate(r%d, %d))", to_cell(i->dtype), i->a, float_truncates_into(i->dtype));
 	else if (!dtype_is_float(i->dtype))
 		sb_printf(sb, "%sr%d)", to_cell(i->dtype), i->a);
 	else if (i->dtype == DT_F64)
-		sb_printf(sb, "(double)r%d", i->a);
+		sb_printf(sb, "(double)%sr%d", from_unsigned, i->a);
 	else
-		sb_printf(sb, "%s%s(float)r%d))", from_cell(i->dtype), to_cell(i->dtype), i->a);
+		sb_printf(sb, "%s%s(float)%sr%d))", from_cell(i->dtype), to_cell(i->dtype), from_unsigned, i->a);
 }
 
 static void put_pack(struct strbuf *sb, const struct loop_ins *i)

@@ -136,7 +136,9 @@ bool meta_where(struct meta_ctx *c)
 			dtype_info[c->in[A_where_condition]->dtype].c10);
 	promote_tensor(&p, c->in[A_where_self]);
 	promote_tensor(&p, c->in[A_where_other]);
-	enum dtype t = promote_result(&p);
+	enum dtype t;
+	if (!promote_result(&t, &p, c->err))
+		return false;
 	struct meta in[3] = {converted(c->in[A_where_condition], DT_B8), converted(c->in[A_where_self], t), converted(c->in[A_where_other], t)};
 	const struct meta *list[3] = {&in[0], &in[1], &in[2]};
 	if (!promote_sizes(o, list, 3, c->err) || !meta_check_sizes(o->size, o->rank, c->err))
