@@ -205,7 +205,7 @@ static const char *to_cell(enum dtype t)
 static void put_cast(struct strbuf *sb, const struct loop_ins *i)
 {
 	const bool from_float = dtype_is_float(i->from);
-	const char *from_unsigned = dtype_is_unsigned(i->from) ? "(u64)" : "";
+	const bool u64 = i->from == DT_U64; /* its sign is a bit */
 	if (i->dtype == DT_B8)
 		sb_printf(sb, "r%d != 0", i->a);
 	else if (!dtype_is_float(i->dtype) && from_float)
@@ -213,9 +213,9 @@ static void put_cast(struct strbuf *sb, const struct loop_ins *i)
 	else if (!dtype_is_float(i->dtype))
 		sb_printf(sb, "%sr%d)", to_cell(i->dtype), i->a);
 	else if (i->dtype == DT_F64)
-		sb_printf(sb, "(double)%sr%d", from_unsigned, i->a);
+		sb_printf(sb, u64 ? "f64_of_u64(r%d)" : "(double)r%d", i->a);
 	else
-		sb_printf(sb, "%s%s(float)%sr%d))", from_cell(i->dtype), to_cell(i->dtype), from_unsigned, i->a);
+		sb_printf(sb, u64 ? "%s%sf32_of_u64(r%d)))" : "%s%s(float)r%d))", from_cell(i->dtype), to_cell(i->dtype), i->a);
 }
 
 static void put_pack(struct strbuf *sb, const struct loop_ins *i)

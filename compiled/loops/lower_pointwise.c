@@ -11,7 +11,7 @@
 /* Operand q as the row sees it: in the type computed in, rounded to the common dtype where the row wants it so. */
 static int operand(struct lowering *l, const struct pointwise_types *t, int q, const struct meta *from, int value)
 {
-	if (from && dtype_is_unsigned(from->dtype) && dtype_is_float(t->common)) /* an i64 register, whose sign is a bit of u64 */
+	if (from && from->dtype == DT_U64 && dtype_is_float(t->common)) /* an i64 register, whose sign is a bit */
 		value = loops_cast(l->out, dtype_compute(t->common), from->dtype, value);
 	value = loops_as(l->out, reg_type_of(t->common), value);
 	return t->narrow[q] ? loops_round(l->out, t->common, value) : value;

@@ -26,6 +26,19 @@ SCALAR_FUNCTION int64_t float_truncate(double v, int into)
 	if (v > -limit - 1 && v < limit)
 		return (int64_t)v;
 	if (into == 2)
-		return v >= limit && v < 0x1p64 ? (int64_t)(uint64_t)v : v >= 0x1p64 ? 0 : INT64_MIN;
+		return v >= limit && v < 0x1p64 ? (int64_t)(v - limit) ^ INT64_MIN : v >= 0x1p64 ? 0 : INT64_MIN;
 	return into ? INT64_MIN : INT32_MIN;
+}
+
+/* By halves, whose lost bit is kept as the last one (round to odd): some C compilers have no such conversion of their own. */
+SCALAR_FUNCTION float f32_of_u64(int64_t bits)
+{
+	const uint64_t u = (uint64_t)bits;
+	return bits >= 0 ? (float)bits : 2 * (float)(int64_t)(u >> 1 | (u & 1));
+}
+
+SCALAR_FUNCTION double f64_of_u64(int64_t bits)
+{
+	const uint64_t u = (uint64_t)bits;
+	return bits >= 0 ? (double)bits : 2 * (double)(int64_t)(u >> 1 | (u & 1));
 }

@@ -56,7 +56,7 @@ static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 		return;
 	}
 	float v = dtype_is_float(from) ? (float)dtype_load_f(from, src)
-		: dtype_is_unsigned(from)  ? (float)(uint64_t)dtype_load_i(from, src)
+		: from == DT_U64           ? f32_of_u64(dtype_load_i(from, src))
 								   : (float)dtype_load_i(from, src);
 	dtype_store_f(to, dst, (double)v);
 }
