@@ -191,10 +191,10 @@ static const char *to_cell(enum dtype t)
 {
 	static const char *const of[] = {
 #define DT(id, name, torch, cell, load, store, class, ...) #store STORED_##class "(",
-#define STORED_BOOL     "(i64)"
-#define STORED_SIGNED   "(i64)"
-#define STORED_UNSIGNED "(i64)"
-#define STORED_FLOAT    ""
+#define STORED_BOOL                                        "(i64)"
+#define STORED_SIGNED                                      "(i64)"
+#define STORED_UNSIGNED                                    "(i64)"
+#define STORED_FLOAT                                       ""
 #include "eager/lang/dtype.def"
 #undef DT
 	};
@@ -205,16 +205,17 @@ static const char *to_cell(enum dtype t)
 static void put_cast(struct strbuf *sb, const struct loop_ins *i)
 {
 	const bool from_float = dtype_is_float(i->from);
+	const bool u64 = i->from == DT_U64; /* its sign is a bit */
 	if (i->dtype == DT_B8)
 		sb_printf(sb, "r%d != 0", i->a);
 	else if (!dtype_is_float(i->dtype) && from_float)
-		sb_printf(sb, "%sfloat_truncate(r%d, %d))", to_cell(i->dtype), i->a, i->dtype == DT_I64);
+		sb_printf(sb, "%sfloat_truncate(r%d, %d))", to_cell(i->dtype), i->a, float_truncates_into(i->dtype));
 	else if (!dtype_is_float(i->dtype))
 		sb_printf(sb, "%sr%d)", to_cell(i->dtype), i->a);
 	else if (i->dtype == DT_F64)
-		sb_printf(sb, "(double)r%d", i->a);
+		sb_printf(sb, u64 ? "f64_of_u64(r%d)" : "(double)r%d", i->a);
 	else
-		sb_printf(sb, "%s%s(float)r%d))", from_cell(i->dtype), to_cell(i->dtype), i->a);
+		sb_printf(sb, u64 ? "%s%sf32_of_u64(r%d)))" : "%s%s(float)r%d))", from_cell(i->dtype), to_cell(i->dtype), i->a);
 }
 
 static void put_pack(struct strbuf *sb, const struct loop_ins *i)

@@ -9,8 +9,10 @@
 /* ---- POINTWISE rows ---- */
 
 /* Operand q as the row sees it: in the type computed in, rounded to the common dtype where the row wants it so. */
-static int operand(struct lowering *l, const struct pointwise_types *t, int q, int value)
+static int operand(struct lowering *l, const struct pointwise_types *t, int q, const struct meta *from, int value)
 {
+	if (from && from->dtype == DT_U64 && dtype_is_float(t->common)) /* an i64 register, whose sign is a bit */
+		value = loops_cast(l->out, dtype_compute(t->common), from->dtype, value);
 	value = loops_as(l->out, reg_type_of(t->common), value);
 	return t->narrow[q] ? loops_round(l->out, t->common, value) : value;
 }
@@ -44,7 +46,7 @@ static int element_pointwise(struct lowering *l, int node, const struct affine *
 			continue;
 		const bool tensor = n->arg[k].tag == ARG_TENSOR;
 		const int value = tensor ? lower_broadcast(l, n->arg[k].node, idx, n->out[0].meta.rank, AS_VALUE) : number(l, &n->arg[k].scalar);
-		in[q] = operand(l, &t, q, value);
+		in[q] = operand(l, &t, q, tensor ? node_meta(l->p, n->arg[k].node) : NULL, value);
 		q++;
 	}
 	for (int k = 0; k < 2; k++)

@@ -115,7 +115,9 @@ void dtype_store_i(enum dtype t, void *p, int64_t v)
 double dtype_round(enum dtype t, double v)
 {
 	switch (t) {
-#define CASE(id, load, store) case DT_##id: return (double)(load(store(v)));
+#define CASE(id, load, store)                                                                                                              \
+	case DT_##id:                                                                                                                          \
+		return (double)(load(store(v)));
 #define DT(id, name, torch, cell, load, store, class, ...) OF_FLOAT_##class(id, load, store)
 #include "eager/lang/dtype.def"
 #undef DT
@@ -127,7 +129,9 @@ double dtype_round(enum dtype t, double v)
 int64_t dtype_wrap(enum dtype t, int64_t v)
 {
 	switch (t) {
-#define CASE(id, load, store) case DT_##id: return (int64_t)(load(store(v)));
+#define CASE(id, load, store)                                                                                                              \
+	case DT_##id:                                                                                                                          \
+		return (int64_t)(load(store(v)));
 #define DT(id, name, torch, cell, load, store, class, ...) OF_INT_##class(id, load, store)
 #include "eager/lang/dtype.def"
 #undef DT

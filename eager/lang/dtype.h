@@ -84,7 +84,7 @@ static inline bool dtype_is_unsigned(enum dtype t) { return dtype_info[t].class 
 static inline bool dtype_is_int(enum dtype t) { return dtype_info[t].class == DC_SIGNED || dtype_is_unsigned(t); }
 static inline enum dtype dtype_compute(enum dtype t) { return dtype_info[t].compute; }
 static inline bool dtype_is_narrow(enum dtype t) { return dtype_info[t].compute != t; } /* computed in a wider float */
-double dtype_max(enum dtype t);       /* the largest finite number of a float dtype */
+double dtype_max(enum dtype t);                                                         /* the largest finite number of a float dtype */
 int64_t dtype_int_max(enum dtype t); /* of an integer dtype, and the smallest: of u64 as bits */
 int64_t dtype_int_min(enum dtype t);
 

@@ -31,8 +31,8 @@ static uint64_t hash_cell(uint64_t key, uint64_t c) { return mix64(key ^ c * 0xd
 
 enum { NSPECIAL = 12 };
 
-/* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0. A format without
- * infinity has its NaNs instead, of which the largest number is the neighbour, too. */
+/* inf -inf nan -0 | smallest denormal, its negative, largest denormal, smallest normal | largest, its negative, 1 + ulp, 0.
+ * A format without infinity has its NaNs instead; they, too, are the largest number's neighbours. */
 static uint64_t special_float(enum dtype t, int k)
 {
 	const struct dtype_info *i = &dtype_info[t];

@@ -131,6 +131,24 @@ static bool check_self_dtype(const struct meta_ctx *c, struct err *err)
 	return true;
 }
 
+static bool is_full(enum dtype t) { return dtype_info[t].rows == DR_FULL; }
+
+/* A BARE or STORED dtype is taken where the row names it, as an operand or as a dtype to make or convert to; and nowhere else. Of pointwise
+ * rows the common dtype counts, which their shape rule looks at. */
+static bool check_rows_of_dtypes(const struct meta_ctx *c, struct err *err)
+{
+	const struct op_info *op = &op_info[c->n->op];
+	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->licence == LC_CONVERT;
+	for (int k = 0; k < op->nparam; k++) {
+		const struct arg *a = &c->n->arg[k];
+		if (c->in[k] && !op_has(c->n->op, T_POINTWISE) && !is_full(c->in[k]->dtype) && !(op->dtypes & DTS(c->in[k]->dtype)))
+			return dtype_refuse(c->n->op, c->in[k]->dtype, err);
+		if (a->tag == ARG_DTYPE && !is_full(a->dtype) && !(makes && op->dtypes & DTS(a->dtype)))
+			return dtype_refuse(c->n->op, a->dtype, err);
+	}
+	return true;
+}
+
 /* PyTorch's canCast (c10/core/ScalarType.h): a result may not be written to a narrower category. */
 static bool can_cast(enum dtype from, enum dtype to)
 {
@@ -228,7 +246,7 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		c.in[k] = meta_operand(p, n, k);
 	struct meta in[MAX_ARGS];
 	bool meta;
-	if (!devices(&c, in, &meta) || !op_meta[n->op](&c) || (op_has(n->op, T_MUTATES) && !check_inplace(&c, err))
+	if (!check_rows_of_dtypes(&c, err) || !devices(&c, in, &meta) || !op_meta[n->op](&c) || (op_has(n->op, T_MUTATES) && !check_inplace(&c, err))
 		|| !check_self_dtype(&c, err))
 		return err_node(err, n, err->msg);
 	for (int i = 0; i < c.nout && meta; i++)

@@ -44,7 +44,8 @@ static bool cat_layout(struct meta *out, const struct meta *in, int n, int64_t d
 		channels_last &= meta_is_channels_last(&in[i]);
 	}
 	struct meta first = in[MAX(kept, 0)];
-	first.dtype = promote_result(&dtype);
+	if (!promote_result(&first.dtype, &dtype, err))
+		return false;
 	int64_t size[MAX_RANK], total = 0;
 	memcpy(size, first.size, sizeof size);
 	for (int i = 0; i < n; i++) {
@@ -104,7 +105,10 @@ bool meta_stack(struct meta_ctx *c)
 		for (int i = 0; i < n; i++)
 			promote_tensor(&dtype, &in[i]);
 		int64_t size[2] = {n, 0};
-		meta_make_contiguous(o, promote_result(&dtype), size, 2);
+		enum dtype t;
+		if (!promote_result(&t, &dtype, c->err))
+			return false;
+		meta_make_contiguous(o, t, size, 2);
 		o->device = in[A_stack_tensors].device;
 		return true;
 	}

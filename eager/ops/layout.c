@@ -379,12 +379,13 @@ static bool scalar_overflows(const struct scalar *s, enum dtype t)
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
 		return !isinf(v) && fabs(v) > dtype_max(t);
 	}
-	int64_t max = dtype_int_max(t), min = dtype_int_min(t);
+	const uint64_t max = (uint64_t)dtype_int_max(t), i = (uint64_t)s->i;
+	const int64_t min = dtype_int_min(t);
 	if (s->kind == SC_FLOAT)
 		return !(s->f >= (double)min && s->f <= (double)max);
 	if (dtype_is_unsigned(t))
-		return s->i > max || s->i < -max;
-	return s->i > max || s->i < min;
+		return (s->i < 0 ? 0 - i : i) > max;
+	return s->i > (int64_t)max || s->i < min;
 }
 
 bool scalar_fits(const struct scalar *s, enum dtype t, struct err *err)
@@ -400,8 +401,10 @@ bool scalar_fits_fill(const struct scalar *s, const struct meta *m, struct err *
 }
 
 /* The largest double that passes the test above for int64_t is 2^63, which C cannot convert; PyTorch's machines give the minimum. */
-static int64_t truncate_f(double v)
+static int64_t truncate_f(enum dtype t, double v)
 {
+	if (dtype_is_unsigned(t) && v >= 9223372036854775808.0)
+		return v < 18446744073709551616.0 ? (int64_t)(uint64_t)v : 0;
 	return v >= 9223372036854775808.0 || v < -9223372036854775808.0 || isnan(v) ? INT64_MIN : (int64_t)v;
 }
 
@@ -415,5 +418,5 @@ void scalar_store(unsigned char *cell, enum dtype t, const struct scalar *s)
 	else if (t == DT_B8)
 		dtype_store_i(t, cell, s->kind == SC_FLOAT ? s->f != 0 : s->i != 0);
 	else
-		dtype_store_i(t, cell, s->kind == SC_FLOAT ? truncate_f(s->f) : s->i);
+		dtype_store_i(t, cell, s->kind == SC_FLOAT ? truncate_f(t, s->f) : s->i);
 }

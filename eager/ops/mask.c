@@ -22,8 +22,8 @@ static bool masked_meta(struct meta_ctx *c)
 bool meta_masked_fill(struct meta_ctx *c)
 {
 	if (c->in[A_masked_fill_mask]->dtype != DT_B8)
-		return err_set(
-			c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s", dtype_info[c->in[A_masked_fill_mask]->dtype].full_cpp);
+		return err_set(c->err, "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+			dtype_info[c->in[A_masked_fill_mask]->dtype].full_cpp);
 	return masked_meta(c) && scalar_fits(&c->n->arg[A_masked_fill_value].scalar, c->in[A_masked_fill_self]->dtype, c->err);
 }
 
@@ -136,7 +136,9 @@ bool meta_where(struct meta_ctx *c)
 			dtype_info[c->in[A_where_condition]->dtype].c10);
 	promote_tensor(&p, c->in[A_where_self]);
 	promote_tensor(&p, c->in[A_where_other]);
-	enum dtype t = promote_result(&p);
+	enum dtype t;
+	if (!promote_result(&t, &p, c->err))
+		return false;
 	struct meta in[3] = {converted(c->in[A_where_condition], DT_B8), converted(c->in[A_where_self], t), converted(c->in[A_where_other], t)};
 	const struct meta *list[3] = {&in[0], &in[1], &in[2]};
 	if (!promote_sizes(o, list, 3, c->err) || !meta_check_sizes(o->size, o->rank, c->err))

@@ -318,8 +318,8 @@ bool meta_addmm(struct meta_ctx *c)
 				(long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
 	}
 	if (bias->dtype != a->dtype)
-		return err_set(c->err, "self and mat2 must have the same dtype, but got %s and %s", dtype_info[bias->dtype].c10,
-			dtype_info[b->dtype].c10);
+		return err_set(
+			c->err, "self and mat2 must have the same dtype, but got %s and %s", dtype_info[bias->dtype].c10, dtype_info[b->dtype].c10);
 	return check_factors(c, bias->dtype, size, a->size[1]) && result(c, bias, size, 2);
 }
 

@@ -34,16 +34,21 @@ static void promote_scalars(struct promotion *p, const struct node *n)
 			promote_scalar(p, &n->arg[k].scalar);
 }
 
-static enum dtype common_dtype(const struct node *n, const struct meta *const *in, int nin, enum promo promo)
+static bool common_dtype(
+	enum dtype *out, const struct node *n, const struct meta *const *in, int nin, enum promo promo, struct err *err)
 {
 	struct promotion p = PROMOTION_START;
+	*out = in[A_elementwise_self]->dtype;
 	if (promo == PROMO_KEEP || promo == PROMO_NEGATE)
-		return in[A_elementwise_self]->dtype;
+		return true;
 	for (int k = 0; k < nin; k++)
 		promote_tensor(&p, in[k]);
 	promote_scalars(&p, n);
-	enum dtype t = promote_result(&p);
-	return promo == PROMO_FLOAT && !dtype_is_float(t) ? DT_F32 : t;
+	if (!promote_result(out, &p, err))
+		return false;
+	if (promo == PROMO_FLOAT && !dtype_is_float(*out))
+		*out = DT_F32;
+	return true;
 }
 
 static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
@@ -64,7 +69,8 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
 		}
 	}
-	t->common = common_dtype(n, in, t->nin, promo);
+	struct err none = {0};
+	CHECK(common_dtype(&t->common, n, in, t->nin, promo, &none));
 	if (promo == PROMO_SUBTRACT
 		&& dtype_is_float(t->common)) { /* alpha comes last; -alpha is added, and the least integer is its own opposite */
 		static const struct scalar less_least = {SC_FLOAT, 0, 0x1p63};
@@ -421,8 +427,8 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 			nscalar++;
 	}
 	in[nin] = &scalar_operand;
-	enum dtype common = common_dtype(c->n, in, nin, promo);
-	if (!check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
+	enum dtype common;
+	if (!common_dtype(&common, c->n, in, nin, promo, c->err) || !check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	if (!(info->dtypes & DTS(common)))
 		return refuse_dtype(c, common, promo);

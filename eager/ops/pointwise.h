@@ -32,7 +32,10 @@ int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
 /* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
 double float_pow(double x, double y, enum dtype t);
 /* aten::copy_'s float to integer: by truncation. Out of range is undefined in C; here it is what x86-64 makes of it: the minimum of i64
- * (wide) or of i32, which is cut to narrower dtypes. */
-int64_t float_truncate(double v, bool wide);
+ * (into 1; u32, too) or of i32 (0), which is cut to narrower dtypes; of u64 (2) 0 from 2^64 on. */
+int64_t float_truncate(double v, int into);
+float f32_of_u64(int64_t bits); /* rounded once */
+double f64_of_u64(int64_t bits);
+static inline int float_truncates_into(enum dtype to) { return to == DT_U64 ? 2 : dtype_nbytes(to) == 8 || to == DT_U32; }
 
 #endif

@@ -3,56 +3,86 @@
 
 #include "generated/op_id.h"
 
-enum dtype promote_types(enum dtype a, enum dtype b)
+static bool is_rows(enum dtype a, enum dtype b, enum dtype_rows rows) { return dtype_info[a].rows == rows || dtype_info[b].rows == rows; }
+
+/* How PyTorch names dtypes that have no common one, or NULL. */
+static const char *without_common(enum dtype a, enum dtype b)
 {
 	if (a == b)
-		return a;
-	if (a > b) {
-		enum dtype t = a;
-		a = b;
-		b = t;
-	}
-	/* Now a < b in table order, which is promotion order but for two pairs that contain neither of the two. */
-	if (a == DT_U8 && b == DT_I8)
-		return DT_I16;
-	if (dtype_is_narrow(a) && dtype_is_narrow(b))
-		return DT_F32;
-	return b;
+		return NULL;
+	if (is_rows(a, b, DR_STORED))
+		return "Float8 Types";
+	return is_rows(a, b, DR_BARE) && !dtype_is_float(a) && !dtype_is_float(b) ? "uint16, uint32, uint64 types" : NULL;
 }
 
-static void add(int *slot, enum dtype t) { *slot = *slot < 0 ? (int)t : (int)promote_types((enum dtype) * slot, t); }
+bool promote_types(enum dtype *out, enum dtype a, enum dtype b, struct err *err)
+{
+	const char *none = without_common(a, b);
+	if (none)
+		return err_set(err, "Promotion for %s is not supported, attempted to promote %s and %s", none, dtype_info[a].c10, dtype_info[b].c10);
+	/* Table order is promotion order but for two pairs that contain neither of the two. */
+	*out = MAX(a, b);
+	if (MIN(a, b) == DT_U8 && *out == DT_I8)
+		*out = DT_I16;
+	if (a != b && dtype_is_narrow(a) && dtype_is_narrow(b))
+		*out = DT_F32;
+	return true;
+}
+
+/* `slot` may be empty. A pair that cannot be promoted stays in p. */
+static void add(struct promotion *p, int *slot, enum dtype t)
+{
+	enum dtype both = t;
+	if (*slot >= 0 && !without_common((enum dtype)*slot, t)) {
+		promote_types(&both, (enum dtype)*slot, t, NULL);
+	} else if (*slot >= 0 && p->refused[0] < 0) {
+		p->refused[0] = *slot;
+		p->refused[1] = (int)t;
+	}
+	*slot = (int)both;
+}
 
 /* A wrapped number counts as torch.get_default_dtype() if it is a float. */
 void promote_tensor(struct promotion *p, const struct meta *m)
 {
 	if (m->number)
-		add(&p->wrapped, dtype_is_float(m->dtype) ? DT_F32 : m->dtype);
+		add(p, &p->wrapped, dtype_is_float(m->dtype) ? DT_F32 : m->dtype);
 	else
-		add(m->rank > 0 ? &p->dim : &p->zero, m->dtype);
+		add(p, m->rank > 0 ? &p->dim : &p->zero, m->dtype);
 }
 
 void promote_scalar(struct promotion *p, const struct scalar *s)
 {
-	add(&p->wrapped, s->kind == SC_FLOAT ? DT_F32 : s->kind == SC_INT ? DT_I64 : DT_B8);
+	add(p, &p->wrapped, s->kind == SC_FLOAT ? DT_F32 : s->kind == SC_INT ? DT_I64 : DT_B8);
 }
 
 /* bool < int < float. */
 static int kind(enum dtype t) { return dtype_is_float(t) ? 2 : dtype_is_int(t); }
 
 /* The higher category decides within its kind; a lower one counts if its kind is higher. */
-static int combine(int higher, int lower)
+static bool combine(int *out, int higher, int lower, struct err *err)
 {
-	if (higher < 0 || lower < 0)
-		return MAX(higher, lower);
-	enum dtype h = (enum dtype)higher, l = (enum dtype)lower;
-	return kind(l) > kind(h) ? (int)promote_types(h, l) : higher;
+	enum dtype t;
+	*out = higher < 0 ? lower : higher;
+	if (higher < 0 || lower < 0 || kind((enum dtype)lower) <= kind((enum dtype)higher))
+		return true;
+	if (!promote_types(&t, (enum dtype)higher, (enum dtype)lower, err))
+		return false;
+	*out = (int)t;
+	return true;
 }
 
-enum dtype promote_result(const struct promotion *p)
+bool promote_result(enum dtype *out, const struct promotion *p, struct err *err)
 {
-	int t = combine(p->dim, combine(p->zero, p->wrapped));
+	int low, t;
+	enum dtype none;
+	if (p->refused[0] >= 0)
+		return promote_types(&none, (enum dtype)p->refused[0], (enum dtype)p->refused[1], err);
+	if (!combine(&low, p->zero, p->wrapped, err) || !combine(&t, p->dim, low, err))
+		return false;
 	CHECK(t >= 0);
-	return (enum dtype)t;
+	*out = (enum dtype)t;
+	return true;
 }
 
 static bool common_device(struct meta *out, const struct meta *const *in, int n, struct err *err)
@@ -106,6 +136,8 @@ bool dtype_refuse(int op, enum dtype t, struct err *err)
 #define WORDS(id, text)  [OP_##id] = {.words = (text)},
 #include "eager/ops/dtype_refusals.def"
 	};
+	if (dtype_info[t].rows != DR_FULL) /* some versions have a kernel, some have none */
+		return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
 	if (refusal[op].kernel)
 		return err_set(err, "\"%s\" not implemented for '%s'", refusal[op].kernel, dtype_info[t].c10);
 	if (refusal[op].words)

@@ -7,20 +7,22 @@
 #include "eager/lang/meta.h"
 #include "eager/lang/op.h"
 
-enum dtype promote_types(enum dtype a, enum dtype b); /* torch.promote_types */
+/* torch.promote_types. BARE and STORED dtypes have no common one with others (but for BARE with floats); the error is PyTorch's. */
+bool promote_types(enum dtype *out, enum dtype a, enum dtype b, struct err *err);
 
 /* torch.result_type: feed every operand, then ask. Tensors with dimensions outrank 0-d tensors, which outrank Python scalars,
  * unless the lower category has a higher kind (bool < int < float). At least one operand must have been fed. */
 struct promotion {
-	int dim, zero, wrapped;
-}; /* a dtype, or -1: none of that category yet */
+	int dim, zero, wrapped; /* a dtype, or -1: none of that category yet */
+	int refused[2];         /* the first two of one category that have no common dtype, or -1 */
+};
 #define PROMOTION_START                                                                                                                    \
 	{                                                                                                                                      \
-		-1, -1, -1                                                                                                                         \
+		-1, -1, -1, { -1, -1 }                                                                                                             \
 	}
 void promote_tensor(struct promotion *p, const struct meta *m);
 void promote_scalar(struct promotion *p, const struct scalar *s);
-enum dtype promote_result(const struct promotion *p);
+bool promote_result(enum dtype *out, const struct promotion *p, struct err *err);
 
 /* Sizes and device of the element-wise result of n >= 1 operands; out's dtype and strides are left alone. Errors are PyTorch's. */
 bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct err *err);

@@ -20,10 +20,25 @@ SCALAR_FUNCTION double float_pow(double x, double y, enum dtype t)
 	return y > 0 ? sqrt(x) : 1 / sqrt(x);
 }
 
-SCALAR_FUNCTION int64_t float_truncate(double v, bool wide)
+SCALAR_FUNCTION int64_t float_truncate(double v, int into)
 {
-	const double limit = wide ? 0x1p63 : 0x1p31;
+	const double limit = into ? 0x1p63 : 0x1p31;
 	if (v > -limit - 1 && v < limit)
 		return (int64_t)v;
-	return wide ? INT64_MIN : INT32_MIN;
+	if (into == 2)
+		return v >= limit && v < 0x1p64 ? (int64_t)(v - limit) ^ INT64_MIN : v >= 0x1p64 ? 0 : INT64_MIN;
+	return into ? INT64_MIN : INT32_MIN;
+}
+
+/* By halves, whose lost bit is kept as the last one (round to odd): some C compilers have no such conversion of their own. */
+SCALAR_FUNCTION float f32_of_u64(int64_t bits)
+{
+	const uint64_t u = (uint64_t)bits;
+	return bits >= 0 ? (float)bits : 2 * (float)(int64_t)(u >> 1 | (u & 1));
+}
+
+SCALAR_FUNCTION double f64_of_u64(int64_t bits)
+{
+	const uint64_t u = (uint64_t)bits;
+	return bits >= 0 ? (double)bits : 2 * (double)(int64_t)(u >> 1 | (u & 1));
 }

@@ -48,14 +48,16 @@ static void convert(enum dtype to, void *dst, enum dtype from, const void *src)
 			return;
 		}
 		double v = dtype_load_f(from, src);
-		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : float_truncate(v, to == DT_I64));
+		dtype_store_i(to, dst, to == DT_B8 ? v != 0 : float_truncate(v, float_truncates_into(to)));
 		return;
 	}
 	if (to == DT_F64) {
 		dtype_store_f(to, dst, dtype_load_f(from, src));
 		return;
 	}
-	float v = dtype_is_float(from) ? (float)dtype_load_f(from, src) : (float)dtype_load_i(from, src);
+	float v = dtype_is_float(from) ? (float)dtype_load_f(from, src)
+		: from == DT_U64           ? f32_of_u64(dtype_load_i(from, src))
+								   : (float)dtype_load_i(from, src);
 	dtype_store_f(to, dst, (double)v);
 }
 

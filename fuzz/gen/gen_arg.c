@@ -615,7 +615,7 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	for (int i = 0; i < op_info[m->op].nsave; i++)
 		if (op_info[m->op].save[i].what == m->anchor && has_grad(w, m->self))
 			return true;
-	uint32_t mask = conversion ? DTS_ALL : op_info[m->op].dtypes & (dtype_is_float(m->meta.dtype) ? DTS_FLOAT : DTS_NUM);
+	uint32_t mask = conversion ? op_info[m->op].dtypes : op_info[m->op].dtypes & (dtype_is_float(m->meta.dtype) ? DTS_FLOAT : DTS_NUM);
 	enum dtype t;
 	if (draw_dtype(w, mask, &t))
 		m->arg[k] = arg_dtype(t);

@@ -505,6 +505,8 @@ static enum dtype other_dtype(struct world *w, const struct making *m)
 {
 	uint32_t mask = op_info[m->op].dtypes;
 	enum dtype t = m->meta.dtype, u;
+	if (op_info[m->op].licence != LC_CONVERT) /* they have no common dtype with another */
+		mask &= dtype_info[t].rows == DR_FULL ? DTS_ALL : 0;
 	if (op_has(m->op, T_MUTATES) && op_info[m->op].licence != LC_CONVERT)
 		mask &= dtype_is_float(t) ? DTS_ALL : dtype_is_int(t) ? DTS_INT | DTS_BOOL : DTS_BOOL;
 	return chance(w, PF_mixed) && draw_dtype(w, mask, &u) ? u : t;

@@ -462,9 +462,13 @@ UNARY(RELU)
 static struct num int_to_float(const struct num *a, const struct how *h)
 {
 	double hi = (double)a->i, lo = 0;
-	if (a->flags & NUM_ANY)
+	const bool beyond = dtype_is_unsigned((enum dtype)a->dtype) && a->i < 0; /* u64 from 2^63 on */
+	if (a->flags & NUM_ANY || (beyond && a->flags & NUM_UNDEC))
 		return num_any(h->dt);
-	if (fabs(hi) < 0x1p63)
+	if (beyond) {
+		hi = (double)(uint64_t)a->i;
+		lo = (double)(a->i - (int64_t)(hi - 0x1p64));
+	} else if (fabs(hi) < 0x1p63)
 		lo = (double)(a->i - (int64_t)hi);
 	else
 		lo = hi > 0 ? (double)wrap_sub(a->i, INT64_MAX) - 1 : 0;

@@ -6,17 +6,17 @@
 #include <float.h>
 
 /* Powers of two as constant expressions: 2^e, from its bits. */
-#define BIT2(e, bit)  ((e) & (bit) ? (double)(1ull << ((bit) > 32 ? 32 : (bit))) : 1.0)
+#define BIT2(e, bit) ((e) & (bit) ? (double)(1ull << ((bit) > 32 ? 32 : (bit))) : 1.0)
 #define WHOLE2(e)                                                                                                                          \
-	(BIT2(e, 1) * BIT2(e, 2) * BIT2(e, 4) * BIT2(e, 8) * BIT2(e, 16) * BIT2(e, 32) * ((e) & 64 ? 0x1p64 : 1.0)                             \
-		* ((e) & 128 ? 0x1p128 : 1.0) * ((e) & 256 ? 0x1p256 : 1.0) * ((e) & 512 ? 0x1p512 : 1.0))
-#define POW2(e)       ((e) < 0 ? 1 / WHOLE2(-(e)) : WHOLE2(e))
+	(BIT2(e, 1) * BIT2(e, 2) * BIT2(e, 4) * BIT2(e, 8) * BIT2(e, 16) * BIT2(e, 32) * ((e)&64 ? 0x1p64 : 1.0) * ((e)&128 ? 0x1p128 : 1.0)   \
+		* ((e)&256 ? 0x1p256 : 1.0) * ((e)&512 ? 0x1p512 : 1.0))
+#define POW2(e) ((e) < 0 ? 1 / WHOLE2(-(e)) : WHOLE2(e))
 
-/* A format without infinity spends its largest significand on NaN: one ulp less, and the tie beyond its maximum is one to an even number. */
-#define MAX_TO_INF(p, emax)   (POW2(emax) * (2 - POW2(1 - (p))))
-#define MAX_TO_NAN(p, emax)   (POW2(emax) * (2 - POW2(2 - (p))))
-#define FROM_TO_INF(p, emax)  ((p) == 53 ? INFINITY : POW2(emax) * (2 - POW2(-(p))))
-#define FROM_TO_NAN(p, emax)  (MAX_TO_NAN(p, emax) + POW2((emax) - (p)) + POW2((emax) - 52))
+/* A format without infinity spends its largest significand on NaN: it has one ulp less, and the tie beyond its maximum goes down to it. */
+#define MAX_TO_INF(p, emax)  (POW2(emax) * (2 - POW2(1 - (p))))
+#define MAX_TO_NAN(p, emax)  (POW2(emax) * (2 - POW2(2 - (p))))
+#define FROM_TO_INF(p, emax) ((p) == 53 ? INFINITY : POW2(emax) * (2 - POW2(-(p))))
+#define FROM_TO_NAN(p, emax) (MAX_TO_NAN(p, emax) + POW2((emax) - (p)) + POW2((emax)-52))
 
 #define FORMAT_FLOAT(id, p, emin, max, from) [DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p))},
 #define FORMAT_BOOL(...)
@@ -500,10 +500,7 @@ struct num num_div(const struct num *a, const struct num *b)
 
 /* ---- rounding ---- */
 /* The format whose overflow nothing escapes: halves may stand in an f32 register. */
-static const struct num_format *widest(enum dtype dt, int nr)
-{
-	return &num_format[nr & NR_WIDE ? dtype_compute(dt) : dt];
-}
+static const struct num_format *widest(enum dtype dt, int nr) { return &num_format[nr & NR_WIDE ? dtype_compute(dt) : dt]; }
 
 /* Which infinities come of c +- rad (times 2^e) in format f, and that nothing else does (NUM_NOFIN). Halves were rounded to f32 first,
  * which may lift a number to f->overflow, but takes none below it; f64's overflow is 2^1024 - 2^970. */

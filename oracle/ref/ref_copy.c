@@ -116,8 +116,7 @@ static bool join_inputs(struct ref_ctx *c, struct joined *j, bool stacking)
 	}
 	if (!j->as)
 		j->as = &c->list[A_joined_tensors][0]->meta;
-	j->dt = shape_type(&r);
-	return true;
+	return shape_type(&j->dt, c, &r);
 }
 
 /* Copies tensor k of the list to positions [at, at + len) of `total` along dim; outer and inner: sizes around dim. */

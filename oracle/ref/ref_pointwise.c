@@ -60,7 +60,8 @@ static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
 		if (!shape_broadcast(c, p->size, &p->rank, meta_of(c, k)))
 			return false;
 	}
-	p->dt = shape_type(&r);
+	if (!shape_type(&p->dt, c, &r))
+		return false;
 	if (common == COMMON_FLOAT && !dtype_is_float(p->dt))
 		p->dt = DT_F32;
 	p->at = p->bt = p->dt;
@@ -245,7 +246,10 @@ bool ref_addcmul(struct ref_ctx *c)
 		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
 			return false;
 	}
-	enum dtype dt = shape_type(&r), in = tape_inner(dt);
+	enum dtype dt;
+	if (!shape_type(&dt, c, &r))
+		return false;
+	const enum dtype in = tape_inner(dt);
 	if (dt == DT_B8)
 		return err_set(c->err, "addcmul is not implemented for bool tensors");
 	if (!meta_check_sizes(size, rank, c->err) || !shape_fits(c, value, in, 1))
@@ -517,7 +521,9 @@ bool ref_clamp(struct ref_ctx *c)
 	for (int k = 1; k <= 2; k++)
 		if (ref_given(c, k))
 			shape_type_scalar(&r, scalar_of(c, k));
-	enum dtype dt = shape_type(&r);
+	enum dtype dt;
+	if (!shape_type(&dt, c, &r))
+		return false;
 	int64_t n = meta_numel(m);
 	sid end[2];
 	bool given[2];

@@ -90,11 +90,12 @@ static double sum_depth(const struct ref_ctx *c, const bool mask[MAX_RANK], enum
 	return worst;
 }
 
-/* Integers and bools add up and multiply in i64 unless a dtype is given. */
-static enum dtype sum_type(const struct ref_ctx *c, int dtype_arg)
+/* Integers and bools add up and multiply in i64 unless a dtype is given, for which there must be kernels. */
+static bool sum_type(enum dtype *dt, struct ref_ctx *c, int dtype_arg)
 {
-	enum dtype dt = meta_of(c, A_reduction_self)->dtype;
-	return ref_given(c, dtype_arg) ? c->n->arg[dtype_arg].dtype : dtype_is_float(dt) ? dt : DT_I64;
+	const enum dtype own = meta_of(c, A_reduction_self)->dtype;
+	*dt = ref_given(c, dtype_arg) ? c->n->arg[dtype_arg].dtype : dtype_is_float(own) ? own : DT_I64;
+	return dtype_info[*dt].rows == DR_FULL || err_set(c->err, "%s is not implemented for %s", op_info[c->n->op].name, dtype_info[*dt].torch);
 }
 
 /* A sum over several dims in a half dtype that self is not. */
@@ -151,7 +152,9 @@ static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdi
 bool ref_sum(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	enum dtype dt = sum_type(c, 1);
+	enum dtype dt;
+	if (!sum_type(&dt, c, 1))
+		return false;
 	all_dims(mask, meta_of(c, A_sum_self));
 	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, sum_depth(c, mask, dt));
 }
@@ -159,7 +162,9 @@ bool ref_sum(struct ref_ctx *c)
 bool ref_sum_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	enum dtype dt = sum_type(c, 3);
+	enum dtype dt;
+	if (!sum_type(&dt, c, 3))
+		return false;
 	return ref_dims(c, mask, A_sum_dim_dim, meta_of(c, A_sum_dim_self)->rank, true)
 		&& (narrows(c, mask, dt) ? narrow_sum(c, mask, flag_of(c, A_sum_dim_keepdim), dt)
 								 : reduce(c, mask, flag_of(c, A_sum_dim_keepdim), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
@@ -168,7 +173,9 @@ bool ref_sum_dim(struct ref_ctx *c)
 bool ref_prod(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	enum dtype dt = sum_type(c, 1);
+	enum dtype dt;
+	if (!sum_type(&dt, c, 1))
+		return false;
 	all_dims(mask, meta_of(c, A_prod_self));
 	return reduce(c, mask, false, SF_PROD, dt, dt, PROD_SCANS);
 }
@@ -176,7 +183,9 @@ bool ref_prod(struct ref_ctx *c)
 bool ref_prod_dim(struct ref_ctx *c)
 {
 	bool mask[MAX_RANK];
-	enum dtype dt = sum_type(c, 3);
+	enum dtype dt;
+	if (!sum_type(&dt, c, 3))
+		return false;
 	return one_dim(c, mask, 1) && reduce(c, mask, flag_of(c, A_prod_dim_keepdim), SF_PROD, dt, dt, PROD_SCANS);
 }
 
@@ -414,7 +423,9 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
 	int64_t n, len;
-	enum dtype dt = sum_type(c, 2);
+	enum dtype dt;
+	if (!sum_type(&dt, c, 2))
+		return false;
 	if (!one_dim(c, mask, 1))
 		return false;
 	if (dt == DT_B8 && m->rank > 0 && meta_numel(m) > 0)

@@ -666,7 +666,9 @@ bool ref_where(struct ref_ctx *c)
 		return false;
 	shape_type_tensor(&r, a);
 	shape_type_tensor(&r, b);
-	enum dtype dt = shape_type(&r);
+	enum dtype dt;
+	if (!shape_type(&dt, c, &r))
+		return false;
 	const struct meta op[] = {converted(cond, DT_B8), converted(a, dt), converted(b, dt)};
 	shape_iterator(stride, size, rank, op, 3);
 	sid *out = ref_out(c, 0, dt, size, rank, stride);

@@ -69,22 +69,37 @@ enum dtype shape_promote(enum dtype a, enum dtype b)
 	return dtype_nbytes(a) > dtype_nbytes(b) ? a : b;
 }
 
-static int type_join(int have, enum dtype dt) { return have < 0 ? (int)dt : (int)shape_promote((enum dtype)have, dt); }
+/* BARE and STORED dtypes have a common one with no other, but for BARE ones and floats. */
+static bool have_common(enum dtype a, enum dtype b)
+{
+	const enum dtype_rows ra = dtype_info[a].rows, rb = dtype_info[b].rows;
+	const bool any_stored = ra == DR_STORED || rb == DR_STORED, any_float = dtype_is_float(a) || dtype_is_float(b);
+	return a == b || (ra == DR_FULL && rb == DR_FULL) || (any_float && !any_stored);
+}
+
+static int type_join(struct result_type *r, int have, enum dtype dt)
+{
+	if (have < 0 || !have_common((enum dtype)have, dt)) {
+		r->none |= have >= 0;
+		return (int)dt;
+	}
+	return (int)shape_promote((enum dtype)have, dt);
+}
 
 void shape_type_tensor(struct result_type *r, const struct meta *m)
 {
 	int *slot = m->rank ? &r->dims : &r->zero;
-	*slot = type_join(*slot, m->dtype);
+	*slot = type_join(r, *slot, m->dtype);
 }
 
 void shape_type_scalar(struct result_type *r, const struct scalar *s)
 {
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
-	r->wrapped = type_join(r->wrapped, of[s->kind]);
+	r->wrapped = type_join(r, r->wrapped, of[s->kind]);
 }
 
 /* The lower category speaks only with a higher kind (bool < int < float). */
-static int type_combine(int higher, int lower)
+static int type_combine(struct result_type *r, int higher, int lower)
 {
 	if (higher < 0 || lower < 0)
 		return higher < 0 ? lower : higher;
@@ -92,15 +107,16 @@ static int type_combine(int higher, int lower)
 	if (dtype_is_float(h))
 		return higher;
 	if (h == DT_B8 || dtype_is_float(l))
-		return (int)shape_promote(h, l);
+		return type_join(r, higher, l);
 	return higher;
 }
 
-enum dtype shape_type(const struct result_type *r)
+bool shape_type(enum dtype *out, struct ref_ctx *c, struct result_type *r)
 {
-	int t = type_combine(r->dims, type_combine(r->zero, r->wrapped));
+	int t = type_combine(r, r->dims, type_combine(r, r->zero, r->wrapped));
 	CHECK(t >= 0);
-	return (enum dtype)t;
+	*out = (enum dtype)t;
+	return !r->none || err_set(c->err, "promotion of these dtypes is not supported");
 }
 
 bool shape_can_cast(struct ref_ctx *c, enum dtype from, enum dtype to)
@@ -119,7 +135,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 	bool fits = true;
 	if (dtype_is_float(dt)) {
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		fits = !isfinite(v) || fabs(v) <= dtype_max(dt);
+		fits = !isfinite(v) || fabs(v) <= num_format[dt].max;
 	} else {
 		int bits = 8 * dtype_nbytes(dt);
 		bool is_unsigned = dtype_is_unsigned(dt);
@@ -127,7 +143,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 		if (s->kind == SC_FLOAT)
 			fits = s->f >= lo && s->f < end; /* NaN fits nowhere */
 		else if (bits < 64)
-			fits = s->i < (int64_t)end && s->i >= (is_unsigned ? -255 : (int64_t)lo);
+			fits = s->i < (int64_t)end && s->i >= (is_unsigned ? 1 - (int64_t)end : (int64_t)lo);
 	}
 	if (fits)
 		return true;
@@ -429,7 +445,7 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 {
 	if (s->kind == SC_FLOAT && !dtype_is_float(dt))
-		return tape_const_i(c->t, dt, dt == DT_B8 ? s->f != 0 : (int64_t)s->f);
+		return tape_const_i(c->t, dt, dt == DT_B8 ? s->f != 0 : s->f >= 0x1p63 ? (int64_t)(uint64_t)s->f : (int64_t)s->f);
 	return tape_const(c->t, dt, s);
 }
 

@@ -34,12 +34,13 @@ enum dtype shape_promote(enum dtype a, enum dtype b); /* c10::promoteTypes */
 /* torch.result_type of tensors and Python scalars: dimensioned tensors first, then 0-d ones, then scalars; a lower category counts
  * only if it is of a higher kind. */
 struct result_type {
-	int dims, zero, wrapped;
-}; /* -1: none yet; start with SHAPE_TYPE_NONE */
-#define SHAPE_TYPE_NONE ((struct result_type){-1, -1, -1})
+	int dims, zero, wrapped; /* -1: none yet; start with SHAPE_TYPE_NONE */
+	bool none;               /* two of them have no common dtype */
+};
+#define SHAPE_TYPE_NONE ((struct result_type){-1, -1, -1, false})
 void shape_type_tensor(struct result_type *r, const struct meta *m);
 void shape_type_scalar(struct result_type *r, const struct scalar *s);
-enum dtype shape_type(const struct result_type *r);
+bool shape_type(enum dtype *out, struct ref_ctx *c, struct result_type *r); /* raises if two of them have no common dtype */
 /* An in-place operator computed in `from` may write a tensor of dtype `to`; raises otherwise. */
 bool shape_can_cast(struct ref_ctx *c, enum dtype from, enum dtype to);
 /* Scalar::to<dtype>: raises if the number does not fit; `n` elements use it (none: not even looked at). */
