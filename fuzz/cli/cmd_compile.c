@@ -10,11 +10,10 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/ask/option_values.h"
 #include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
-static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 
 struct request {
 	struct compile_options options;
@@ -303,17 +302,6 @@ static void print_form(struct request *r, enum form_printed form)
 	}
 }
 
-static bool is_printed(int stage) { return compile_stage_find(&stage, compile_stage_name(stage)); }
-
-void compile_steps_put(struct strbuf *sb)
-{
-	for (int i = 0; i < compile_nstages(); i++)
-		if (is_printed(i))
-			sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
-		sb_printf(sb, " %s", form_name[f]);
-}
-
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
@@ -326,16 +314,16 @@ static bool find_stage(struct request *r, const char *name)
 		r->options.partition |= r->options.stage == STAGE_PARTITIONED;
 		return true;
 	}
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
 		if (str_eq(name, form_name[f])) {
 			print_form(r, (enum form_printed)f);
 			return true;
 		}
-	CHECK(compile_nstages() + ARRAY_LEN(form_name) <= ARRAY_LEN(names));
+	CHECK(compile_nstages() + NFORMS <= ARRAY_LEN(names));
 	for (int i = 0; i < compile_nstages(); i++)
-		if (is_printed(i))
+		if (print_after_stage(i))
 			names[n++] = compile_stage_name(i);
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
 		names[n++] = form_name[f];
 	sb_init(&all);
 	for (int i = 0; i < n; i++)

@@ -1,12 +1,12 @@
 /* help.c: an option is its head and a paragraph beside it, which says at its end what values there are. */
-#include "fuzz/cli/help.h"
+#include "fuzz/ask/help.h"
 
 #include "compiled/decompose/decompose.h"
 #include "compiled/steps.h"
 #include "eager/base/screen.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/ask/pager.h"
 
 const char *help_option_head(const struct option_row *row, struct arena *a)
 {
