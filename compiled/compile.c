@@ -384,7 +384,7 @@ typedef enum compile_status step_fn(struct compilation *c, struct half *h, enum 
 #define ROW_LOOPS(name)
 static step_fn *const run_step[STAGE_ALL] = {
 #define STEP(name, kind, ...) ROW_##kind(name)
-#include "compiled/steps.def"
+#include "compiled/steps/steps.def"
 #undef STEP
 };
 

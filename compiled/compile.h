@@ -5,9 +5,9 @@
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
-#include "compiled/loops/code.h"
+#include "compiled/code.h"
 #include "compiled/passes/partition.h"
-#include "compiled/steps.h"
+#include "compiled/steps/steps.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
@@ -76,8 +76,5 @@ enum compile_status compile(
 
 /* The backward part's inputs carry the numbers that it is given, as it stands for people: those that are integers, or few. */
 void compile_give(struct compiled *c, const struct prog *bound, struct arena *a);
-
-/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is status RES_INVARIANT, and nothing is run. */
-void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

@@ -168,7 +168,7 @@ static void operands(struct decomposition *d, struct rewriting *w, const struct 
 static bool is_result_memory(const struct rewriting *w, int i, int nresult, int storage)
 {
 	for (int k = 0; k < nresult; k++)
-		if (w->to->node[w->result[i][k]].out[0].storage == storage)
+		if (w->result[i][k] != NO_VALUE && w->to->node[w->result[i][k]].out[0].storage == storage)
 			return true;
 	return false;
 }
@@ -216,7 +216,7 @@ static void replace_row(struct rewriting *w, int i)
 	operands(&d, w, n);
 	append_rows(&d);
 	for (int k = 0; k < n->nout; k++)
-		w->result[i][k] = fitted(w, i, d.out[k], k, first_new);
+		w->result[i][k] = n->out[k].meta.absent ? NO_VALUE : fitted(w, i, d.out[k], k, first_new);
 	w->value[i] = op_info[n->op].nret == 1 ? w->result[i][0] : NO_VALUE;
 	if (w->value[i] >= first_row && prog_find(w->to, n->name) < 0)
 		w->to->node[w->value[i]].name = n->name;

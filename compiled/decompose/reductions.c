@@ -38,19 +38,6 @@ static int over(struct decomposition *d, int x, double divisor)
 
 RULE(sum) { d->out[0] = summed(d, d->in[A_sum_self], false, result_meta(d, 0)->dtype); }
 
-/* Halves are summed and divided in f32. */
-static void mean(struct decomposition *d)
-{
-	const enum dtype t = result_meta(d, 0)->dtype, wide = dtype_compute(t);
-	int64_t dims[MAX_RANK], count;
-	reduced_dims(dims, &count, d);
-	const int sum = summed(d, d->in[A_mean_self], reduce_keepdim(d->n), wide);
-	d->out[0] = as_dtype(d, over(d, sum, (double)count), t);
-}
-
-RULE(mean) { mean(d); }
-RULE(mean_dim) { mean(d); }
-
 RULE(prod) { d->out[0] = emit_prod_dim_int(d->b, flat(d, d->in[A_prod_self]), 0, false, (int)result_meta(d, 0)->dtype); }
 RULE(max) { d->out[0] = emit_amax(d->b, d->in[A_max_self], (const int64_t[]){0}, 0, false); }
 RULE(min) { d->out[0] = emit_amin(d->b, d->in[A_min_self], (const int64_t[]){0}, 0, false); }
@@ -72,40 +59,6 @@ RULE(min_dim)
 	const int64_t dim = int_arg(d, A_min_dim_dim);
 	d->out[0] = emit_amin(d->b, self, &dim, 1, reduce_keepdim(d->n));
 	d->out[1] = emit_argmin(d->b, comparable(d, self), dim, reduce_keepdim(d->n));
-}
-
-/* Are there none of zero (all), or fewer than elements (any)? */
-static void counted_zeros(struct decomposition *d, bool all)
-{
-	const int self = d->in[A_reduction_self];
-	int64_t dims[MAX_RANK], count;
-	reduced_dims(dims, &count, d);
-	const int is_zero = emit_eq_Tensor(d->b, self, constant(d, scalar_int(0), build_meta(d->b, self)->dtype));
-	const int n = summed(d, is_zero, reduce_keepdim(d->n), DT_I64), limit = constant(d, scalar_int(all ? 0 : count), DT_I64);
-	d->out[0] = as_dtype(d, all ? emit_eq_Tensor(d->b, n, limit) : emit_lt_Tensor(d->b, n, limit), result_meta(d, 0)->dtype);
-}
-
-RULE(any) { counted_zeros(d, false); }
-RULE(any_dim) { counted_zeros(d, false); }
-RULE(all) { counted_zeros(d, true); }
-RULE(all_dim) { counted_zeros(d, true); }
-
-/* log(sum exp(x - m)) + m with m the maximum, or 0 where that is infinite; in double. */
-RULE(logsumexp)
-{
-	const struct meta *m = result_meta(d, 0);
-	int64_t dims[MAX_RANK] = {0}, count;
-	const int n = reduced_dims(dims, &count, d);
-	if (count == 0) {
-		d->out[0] = filled(d, m, scalar_float(-INFINITY));
-		return;
-	}
-	const int x = as_dtype(d, as_dtype(d, d->in[A_logsumexp_self], m->dtype), DT_F64), most = emit_amax(d->b, x, dims, n, n > 0);
-	const int infinite = emit_eq_Tensor(d->b, emit_abs(d->b, most), constant(d, scalar_float(INFINITY), DT_F64));
-	const int shift = emit_where_self(d->b, infinite, constant(d, scalar_int(0), DT_F64), most);
-	const int part = emit_exp(d->b, emit_add_Tensor(d->b, x, emit_neg(d->b, shift), scalar_int(1)));
-	const int sum = summed(d, part, reduce_keepdim(d->n), DT_F64);
-	d->out[0] = as_dtype(d, emit_add_Tensor(d->b, emit_log(d->b, sum), sized_as(d, shift, m), scalar_int(1)), m->dtype);
 }
 
 static double correction_of(const struct decomposition *d)

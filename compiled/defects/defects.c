@@ -2,7 +2,7 @@
 #include "compiled/defects/defects.h"
 
 #include "compiled/defects/spoil.h"
-#include "compiled/steps.h"
+#include "compiled/steps/steps.h"
 
 const char *const defect_catcher_name[NDEFECT_CATCHERS] = {"invariant", "meta", "alias", "value", "gradient", "raise"};
 

@@ -37,7 +37,7 @@ bool *joint_tracked(const struct prog *p, struct arena *a)
 	bool *tracked = ARENA_ZNEW(a, bool, p->nnode);
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
-		bool of_operands = !node_is_input(n) && !op_has(n->op, T_NONDIFF); /* an input_view is a leaf of its own */
+		bool of_operands = !node_is_input(n) && !node_is_constant(p, n); /* an input_view is a leaf of its own */
 		tracked[i] = node_requires_grad(n) || (of_operands && any_operand_tracked(tracked, p, n));
 	}
 	return tracked;

@@ -13,7 +13,7 @@
 #define ROW_LOOPS(...)
 const struct pass passes[] = {
 #define STEP(name, kind, ...) ROW_##kind(name, __VA_ARGS__)
-#include "compiled/steps.def"
+#include "compiled/steps/steps.def"
 #undef STEP
 };
 const int npasses = ARRAY_LEN(passes);

@@ -15,7 +15,7 @@ int build_result(struct build *b, int node, int k)
 {
 	const struct node *n = &b->p->node[node];
 	CHECK(k < n->nout);
-	return op_info[n->op].nret == 1 ? node : emit_getitem(b, node, k);
+	return op_info[n->op].nret == 1 ? node : n->out[k].meta.absent ? NO_VALUE : emit_getitem(b, node, k);
 }
 
 struct ints build_ints_of(const struct node *n, int k)

@@ -34,7 +34,7 @@ static inline const struct meta *build_meta(const struct build *b, int value) { 
 int build_number(struct build *b, struct scalar s); /* the value that stands for a number */
 static inline bool build_is_number(int value) { return value <= FIRST_NUMBER; }
 static inline const struct scalar *build_scalar(const struct build *b, int value) { return &b->number[FIRST_NUMBER - value]; }
-int build_result(struct build *b, int node, int k); /* result k of a node as a value: itself, or a getitem */
+int build_result(struct build *b, int node, int k); /* result k of a node as a value: itself, or a getitem; NO_VALUE: it is None */
 
 /* Argument k of a row, an integer that may be None, as emit_ functions take it. */
 static inline int64_t build_int_of(const struct node *n, int k) { return node_given(n, k) ? node_int(n, k) : NO_INT; }

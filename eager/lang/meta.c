@@ -184,6 +184,10 @@ bool meta_equivalent(const struct meta *a, const struct meta *b)
 void meta_print(struct strbuf *sb, const struct meta *m)
 {
 	static const char *const device[NDEVICES] = {"", "cpu", "meta"};
+	if (m->absent) {
+		sb_puts(sb, "None");
+		return;
+	}
 	sb_puts(sb, dtype_info[m->dtype].name);
 	for (int pass = 0; pass < 2; pass++) {
 		sb_putc(sb, '[');

@@ -16,6 +16,7 @@ bool memory_format_find(enum memory_format *out, const char *name); /* "channels
 struct meta {
 	enum dtype dtype;
 	enum device device;
+	bool absent; /* a result of several that is not there (None): nobody can read it; sizes [0] */
 	bool number; /* an operand that is a Python number (PyTorch's wrapped number): 0-d, promotes as a scalar. Never a result. */
 	int rank;
 	int64_t size[MAX_RANK], stride[MAX_RANK];

@@ -102,3 +102,15 @@ int op_self(int op)
 			return k;
 	return -1;
 }
+
+bool param_word(char buf[MAX_WORD], const struct param *q, int i)
+{
+	const char *s = q->words;
+	for (; s && i > 0; i--) {
+		s = strchr(s, '|');
+		s = s ? s + 1 : NULL;
+	}
+	if (s)
+		snprintf(buf, MAX_WORD, "%.*s", (int)strcspn(s, "|"), s);
+	return s != NULL;
+}

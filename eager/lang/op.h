@@ -5,7 +5,9 @@
  *
  * Schema grammar: ATen's, with refined kinds in place of int/SymInt/int[]:
  *   (Tensor self, Tensor<ROLE> src, Dim dim=0, Index? start=None, *, ScalarType? dtype=None) -> Tensor
- *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results. */
+ *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results.
+ *   -> (Tensor, Tensor<constant>): the second result never requires grad.
+ *   bool[3]: a list of three; str<none|tanh>: one of these words; Tensor?: None, or a tensor. */
 #ifndef SCATTERPROOF_OP_H
 #define SCATTERPROOF_OP_H
 
@@ -26,7 +28,9 @@ enum kind {
 	K_BOOL,    /* bool */
 	K_DTYPE,   /* ScalarType */
 	K_FORMAT,  /* MemoryFormat */
-	K_STR,     /* str from a closed set (reduce=) */
+	K_STR,     /* str: one of the words in `<…>`, str<none|tanh> */
+	K_FLOAT,   /* float */
+	K_BOOLS,   /* bool[N] */
 	K_DATA,    /* numbers: an input's data */
 	NKINDS
 };
@@ -48,6 +52,8 @@ enum role_flag {
 	RF_FOLLOWS = 1 << 6,      /* sizes follow from another operand, which has to be there */
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
 	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
+	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
+	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (it raises in backward, or gives None): such programs are not taken */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -57,7 +63,21 @@ struct role_info {
 };
 extern const struct role_info role_info[NROLES];
 
-enum family { F_INPUT, F_FACTORY, F_VIEW, F_COPY, F_SCATTER, F_GATHER, F_REDUCE, F_MATMUL, F_POINTWISE, F_INPLACE, F_MULTI, F_COMPOSED, NFAMILIES };
+enum family {
+	F_INPUT,
+	F_FACTORY,
+	F_VIEW,
+	F_COPY,
+	F_SCATTER,
+	F_GATHER,
+	F_REDUCE,
+	F_MATMUL,
+	F_POINTWISE,
+	F_INPLACE,
+	F_MULTI,
+	F_COMPOSED,
+	NFAMILIES
+};
 extern const char *const family_name[NFAMILIES];
 
 enum trait {
@@ -108,13 +128,15 @@ struct param {
 	const char *name;
 	enum kind kind;
 	enum role role;
-	const char *like; /* R_LIKE: name of the operator */
-	bool optional;    /* Tensor?, Index?: None allowed */
-	bool holes;       /* Tensor?[] */
-	bool kwonly;      /* after `*` */
+	const char *like;  /* R_LIKE: name of the operator */
+	const char *words; /* K_STR: "none|tanh" */
+	int length;        /* K_BOOLS */
+	bool optional;     /* Tensor?, Index?: None allowed */
+	bool holes;        /* Tensor?[] */
+	bool kwonly;       /* after `*` */
 	bool has_default;
 	bool dflt_none;            /* default is None */
-	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR; K_BOOL in .i */
+	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR, K_FLOAT; K_BOOL in .i */
 	const char *dflt_str;      /* K_STR, K_DTYPE and K_FORMAT; K_INTS/K_DIMS: only [] is possible */
 	bool is_alias, is_written; /* (a), (a!) */
 };
@@ -135,7 +157,8 @@ struct op_info {
 
 	int nparam;
 	struct param param[MAX_ARGS];
-	int nret; /* results; -1 for Tensor[] */
+	int nret;          /* results; -1 for Tensor[] */
+	uint32_t constant; /* bit k: result k never requires grad, whatever its dtype: Tensor<constant> */
 	int nsave;
 	struct op_save save[MAX_SAVES];
 	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */
@@ -155,6 +178,9 @@ int op_functional(int op);
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name); /* see guess_text */
+/* Word i of a K_STR parameter, into buf; false: it has no more. */
+enum { MAX_WORD = 32 };
+bool param_word(char buf[MAX_WORD], const struct param *q, int i);
 /* May a call say in which dtype the row computes (sum, prod, cumsum)? Not a row that only converts or makes a tensor. */
 bool op_is_told_dtype(int op);
 int op_param(int op, const char *name);   /* the same by a name that a text gives */

@@ -32,6 +32,8 @@ static const char *const kinds[][2] = {
 	{"ScalarType", "K_DTYPE"},
 	{"MemoryFormat", "K_FORMAT"},
 	{"str", "K_STR"},
+	{"float", "K_FLOAT"},
+	{"bool[]", "K_BOOLS"},
 	{"Data", "K_DATA"},
 };
 static const char *const roles[][2] = {
@@ -72,14 +74,25 @@ static void word(char *out, size_t max, const char *extra)
 		fail("expected a word");
 }
 
-/* `<role>`, `[]`, `?[]`, `?`, `(a)`, `(a!)` after the type word, in this order. */
-static const char *suffixes(char *type, bool *optional, char *role, char *like, const char **alias)
+/* `[]`, `?[]` or `[3]`, `<role>` or `<word|word>`, `?`, `(a)` or `(a!)` after the type word, in this order. */
+static const char *suffixes(char *type, int *length, bool *optional, char *role, char *words, char *like, const char **alias)
 {
 	*alias = "";
 	bool list = eat("[]");
 	bool holes = !list && eat("?[]");
+	if (!list && !holes && eat("[")) {
+		char n[8];
+		word(n, sizeof n, "");
+		if (!eat("]"))
+			fail("expected ']'");
+		*length = atoi(n);
+		list = true;
+	}
 	if (eat("<")) {
-		word(role, 32, "_");
+		if (str_eq(type, "str"))
+			word(words, 64, "_|");
+		else
+			word(role, 32, "_");
 		if (eat(":"))
 			word(like, 64, "_.");
 		if (!eat(">"))
@@ -127,11 +140,12 @@ static void default_value(const char *kind, char text[32])
 
 static void parameter(struct row_args *args, bool kwonly)
 {
-	char type[32], role[32] = "", like[64] = "";
+	char type[32], role[32] = "", words[64] = "", like[64] = "";
+	int length = 0;
 	bool optional;
 	const char *alias, *role_id = NULL;
 	word(type, sizeof type - 4, "");
-	const char *kind = suffixes(type, &optional, role, like, &alias);
+	const char *kind = suffixes(type, &length, &optional, role, words, like, &alias);
 	for (int i = 0; i < ARRAY_LEN(roles); i++)
 		if (str_eq(roles[i][0], role))
 			role_id = roles[i][1];
@@ -146,6 +160,12 @@ static void parameter(struct row_args *args, bool kwonly)
 	args->optional[args->n] = optional;
 	args->is_tensor[args->n] = str_starts(kind, "K_TENSOR");
 	sb_printf(&table, "\t\t{.name = \"%s\", .kind = %s, .role = %s%s", name, kind, role_id, alias);
+	if (str_eq(kind, "K_STR") && !words[0] && !str_eq(current->family, "F_INPUT"))
+		fail("a str needs its words: str<one|two>");
+	if (words[0])
+		sb_printf(&table, ", .words = \"%s\"", words);
+	if (length)
+		sb_printf(&table, ", .length = %d", length);
 	if (like[0])
 		sb_printf(&table, ", .like = \"%s\"", like);
 	if (optional)
@@ -160,7 +180,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	sb_printf(&table, "},\n");
 }
 
-static int results(void)
+static int results(unsigned *constant)
 {
 	if (!eat("->"))
 		fail("expected '->'");
@@ -171,6 +191,7 @@ static int results(void)
 	do {
 		if (!eat("Tensor"))
 			fail("expected Tensor");
+		*constant |= (unsigned)eat("<constant>") << n;
 		n++;
 		if (!eat("(a!)"))
 			eat("(a)");
@@ -266,8 +287,9 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	args->nresult = results();
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d,\n", args->n, args->nresult);
+	unsigned constant = 0;
+	args->nresult = results(&constant);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu,\n", args->n, args->nresult, constant);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");

@@ -20,7 +20,7 @@ enum { MAX_BODY_ROWS = 64 }; /* that a body appends */
 struct table_row {
 	const char *id, *name, *schema, *family, *dtypes, *traits, *saves, *licence;
 	const char *function[NCOLUMNS];
-	const char *derivative[3]; /* pointwise rows: expressions; else NULL */
+	const char *derivative[3];     /* pointwise rows: expressions; else NULL */
 	const char *body, *cotangents; /* rows with a body, as ops.def has them, with their parentheses; else NULL */
 };
 extern const struct table_row opgen_rows[];

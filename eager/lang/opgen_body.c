@@ -5,7 +5,7 @@
  *
  *     refuse e "text";       if e, a host condition, the call raises with the text
  *     NAME = e;              a value with a name
- *     NAME, NAME = e;        the results of a row that has several
+ *     NAME, NAME = e;        the results of a row that has several; _: this one is not needed
  *     return e, e            the row's results; None: this one is not there
  *
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
@@ -37,6 +37,8 @@ static const struct reading readings[] = {
 		"const struct scalar *a_%1$s = node_given(x->n, %2$d) ? &x->n->arg[%2$d].scalar : NULL;", V_SCALAR, V_MAYBE_SCALAR},
 	{"K_BOOL", "const bool a_%1$s = x->n->arg[%2$d].b;", NULL, V_BOOL, V_BOOL},
 	{"K_DTYPE", "const int a_%1$s = node_given(x->n, %2$d) ? (int)x->n->arg[%2$d].dtype : -1;", NULL, V_DTYPE, V_DTYPE},
+	{"K_FLOAT", "const double a_%1$s = x->n->arg[%2$d].scalar.f;", NULL, V_REAL, V_REAL},
+	{"K_BOOLS", "const bool *a_%1$s = x->n->arg[%2$d].bools;", NULL, V_BOOLS, V_BOOLS},
 	{"K_STR", "const char *a_%1$s = x->n->arg[%2$d].str;", NULL, V_STR, V_STR},
 };
 
@@ -97,6 +99,8 @@ static void bind_results(struct expr_parser *p, char name[MAX_ARGS][32], int n, 
 		expr_fail(p, "another number of results, before");
 	for (int i = 0; i < n; i++) {
 		char text[32];
+		if (str_eq(name[i], "_"))
+			continue;
 		snprintf(text, sizeof text, "x%d", p->ntemp++);
 		sb_printf(p->out, "\t\tconst int %s = build_result(b, %s, %d);\n", text, v->text, i);
 		expr_bind(p, name[i], V_TENSOR, text);
@@ -187,7 +191,7 @@ static void row_body(struct strbuf *out, const struct table_row *row, const stru
 
 void opgen_body(struct strbuf *out, const struct row_args *args)
 {
-	sb_puts(out, "#include \"eager/ops/body.h\"\n#include \"eager/ops/vjp.h\"\n#include \"generated/op_id.h\"\n");
+	sb_puts(out, "#include \"eager/ops/body.h\"\n#include \"eager/ops/vjp.h\"\n#include \"generated/op_id.h\"\n\n#include <math.h>\n");
 	for (int i = 0; i < opgen_nrows; i++)
 		if (opgen_rows[i].body)
 			row_body(out, &opgen_rows[i], args, &args[i]);
@@ -233,6 +237,9 @@ static void pointwise_rule(struct strbuf *out, const struct table_row *row, cons
 			expr_bind(&p, operand[q++], V_TENSOR, text);
 		} else if (str_eq(args->kind[k], "K_SCALAR")) {
 			expr_bind(&p, scalar[nscalar++], V_SCALAR, text);
+		} else if (str_eq(args->kind[k], "K_STR")) {
+			snprintf(text, sizeof text, "x->n->arg[%d].str", k);
+			expr_bind(&p, scalar[nscalar++], V_STR, text);
 		}
 	}
 	for (int i = 0; i < q; i++) {

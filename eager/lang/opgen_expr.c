@@ -98,6 +98,7 @@ static const char *const c_type[] = {
 	[V_BOOL] = "bool ",
 	[V_DTYPE] = "int ",
 	[V_INTS] = "struct ints ",
+	[V_BOOLS] = "bool *",
 	[V_STR] = "const char *",
 	[V_NONE] = "",
 };
@@ -178,6 +179,10 @@ static void put_argument(struct expr_parser *p, struct strbuf *out, int row, int
 		put_list_argument(p, out, v);
 	else if (str_eq(kind, "K_SCALAR"))
 		put_scalar_argument(p, out, p->args[row].optional[k], v);
+	else if (str_eq(kind, "K_FLOAT") && is_number(v))
+		sb_puts(out, v->text);
+	else if (str_eq(kind, "K_BOOLS") && v->kind == V_BOOLS)
+		sb_printf(out, "%s, n_%s", v->text, v->text);
 	for (int i = 0; i < ARRAY_LEN(plain); i++) {
 		if (!str_eq(plain[i].kind, kind))
 			continue;
@@ -206,7 +211,10 @@ static struct expr_value default_value(const char *text)
 	else if (strchr(text, '.'))
 		v.kind = V_REAL;
 	snprintf(v.text, sizeof v.text, "%s",
-		v.kind == V_INTS ? "((struct ints){0})" : v.kind != V_BOOL ? text : str_eq(text, "True") ? "true" : "false");
+		v.kind == V_INTS           ? "((struct ints){0})"
+			: v.kind != V_BOOL     ? text
+			: str_eq(text, "True") ? "true"
+								   : "false");
 	return v;
 }
 
@@ -282,7 +290,9 @@ static const struct word words[] = {
 	{"acc", "body_acc", V_TENSOR, 1, {V_TENSOR}, 1},
 	{"as", "body_as", V_TENSOR, 2, {V_TENSOR, V_TENSOR}, 1},
 	{"to", "body_to", V_TENSOR, 2, {V_TENSOR, V_DTYPE}, 1},
+	{"floating", "body_floating", V_TENSOR, 1, {V_TENSOR}, 1},
 	{"dtype", "body_dtype", V_DTYPE, 1, {V_TENSOR}, 0},
+	{"wide", "body_wide", V_DTYPE, 1, {V_DTYPE}, 0},
 	{"rank", "body_rank", V_INT, 1, {V_TENSOR}, 0},
 	{"numel", "body_numel", V_INT, 1, {V_TENSOR}, 0},
 	{"size", "body_size", V_INT, 2, {V_TENSOR, V_INT}, 0},
@@ -290,9 +300,12 @@ static const struct word words[] = {
 	{"count", "body_count", V_INT, 2, {V_TENSOR, V_INTS}, 0},
 	{"len", "body_len", V_INT, 1, {V_INTS}, 0},
 	{"last", "body_last", V_INTS, 1, {V_INT}, 0},
+	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
+	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
 	{"scale", "vjp_scale", V_TENSOR, 2, {V_TENSOR, V_SCALAR}, 1},
 	{"inverse", "vjp_inverse", V_TENSOR, 1, {V_TENSOR}, 3},
+	{"gelu_curvature", "vjp_gelu_curvature", V_TENSOR, 2, {V_TENSOR, V_STR}, 28},
 };
 
 static void put_word_argument(struct expr_parser *p, struct strbuf *out, enum value_kind kind, const struct expr_value *v)
@@ -347,6 +360,20 @@ static struct expr_value given(struct expr_parser *p, const struct call_args *c)
 	return v;
 }
 
+/* Is the cotangent of an argument, which is x->in[k], asked for? */
+static struct expr_value wanted(struct expr_parser *p, const struct expr_value *x)
+{
+	const struct row_args *args = &p->args[p->row - opgen_rows];
+	const char *name = expr_tensor(p, x) + strlen("a_");
+	for (int k = 0; str_starts(x->text, "a_") && k < args->n; k++)
+		if (str_eq(args->name[k], name)) {
+			struct expr_value v = temporary(p, V_BOOL);
+			sb_printf(p->out, "x->want[%d];\n", k);
+			return v;
+		}
+	expr_fail(p, "wanted() takes a tensor argument of the row, before");
+}
+
 /* ---- terms ---- */
 
 static void call_arguments(struct expr_parser *p, struct call_args *c)
@@ -377,6 +404,8 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 	call_arguments(p, &c);
 	if (str_eq(name, "given"))
 		return given(p, &c);
+	if (str_eq(name, "wanted") && c.n == 1 && str_eq(p->what, "derivative"))
+		return wanted(p, &c.value[0]);
 	if (str_eq(name, "strided") && c.n == 1) {
 		expr_tensor(p, &c.value[0]);
 		c.value[0].strided = true;
@@ -393,8 +422,8 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 
 static struct expr_value name(struct expr_parser *p)
 {
-	static const char *const constant[][2] = {
-		{"True", "true"}, {"False", "false"}, {"b8", "(int)DT_B8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
+	static const char *const constant[][2] = {{"True", "true"}, {"False", "false"}, {"inf", "INFINITY"}, {"b8", "(int)DT_B8"},
+		{"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
 	char word[32];
 	expr_word(p, word);
 	if (expr_eat(p, "("))
@@ -406,7 +435,7 @@ static struct expr_value name(struct expr_parser *p)
 		return v;
 	for (int i = 0; i < ARRAY_LEN(constant); i++)
 		if (str_eq(constant[i][0], word)) {
-			v.kind = i < 2 ? V_BOOL : V_DTYPE;
+			v.kind = i < 2 ? V_BOOL : i == 2 ? V_REAL : V_DTYPE;
 			snprintf(v.text, sizeof v.text, "%s", constant[i][1]);
 			return v;
 		}
@@ -437,7 +466,7 @@ static struct expr_value string(struct expr_parser *p)
 	return v;
 }
 
-/* Of numbers: struct ints; of tensors: an array and its length. */
+/* Of integers: struct ints; of tensors and conditions: an array and its length. */
 static struct expr_value list(struct expr_parser *p)
 {
 	struct expr_value entry[MAX_ARGS];
@@ -447,21 +476,23 @@ static struct expr_value list(struct expr_parser *p)
 			if (n == MAX_ARGS)
 				expr_fail(p, "too many entries");
 			entry[n] = expr_parse(p);
-			if (entry[n].kind != (n && !is_tensor(&entry[0]) ? V_INT : entry[n].kind == V_INT ? V_INT : V_TENSOR))
-				expr_fail(p, "a list is of integers or of tensors, before");
+			const enum value_kind k = entry[n].kind;
+			if ((k != V_INT && k != V_BOOL && k != V_TENSOR) || k != entry[0].kind)
+				expr_fail(p, "a list is of integers, of conditions or of tensors, before");
 			n++;
 		} while (expr_eat(p, ","));
 		expr_expect(p, "]");
 	}
-	struct expr_value v = {.kind = n && is_tensor(&entry[0]) ? V_TENSORS : V_INTS};
+	const enum value_kind of = n ? entry[0].kind : V_INT;
+	struct expr_value v = {.kind = of == V_TENSOR ? V_TENSORS : of == V_BOOL ? V_BOOLS : V_INTS};
 	snprintf(v.text, sizeof v.text, "x%d", p->ntemp++);
-	if (v.kind == V_TENSORS)
-		sb_printf(p->out, "\t\tconst int n_%s = %d, %s[] = {", v.text, n, v.text);
+	if (v.kind != V_INTS)
+		sb_printf(p->out, "\t\tconst int n_%s = %d;\n\t\tconst %s %s[] = {", v.text, n, of == V_BOOL ? "bool" : "int", v.text);
 	else
 		sb_printf(p->out, "\t\tconst struct ints %s = {%d, {", v.text, n);
 	for (int i = 0; i < n; i++)
 		sb_printf(p->out, "%s%s", i ? ", " : "", entry[i].text);
-	sb_puts(p->out, v.kind == V_TENSORS ? "};\n" : n ? "}};\n" : "0}};\n");
+	sb_puts(p->out, v.kind != V_INTS ? "};\n" : n ? "}};\n" : "0}};\n");
 	return v;
 }
 
@@ -536,7 +567,7 @@ static struct expr_value computed(struct expr_parser *p, const struct infix *i, 
 	if (x->kind == V_STR)
 		sb_printf(p->out, "%sstr_eq(%s, %s);\n", str_eq(i->sign, "!=") ? "!" : "", x->text, y->text);
 	else
-		sb_printf(p->out, "%s%s %s %s;\n", str_eq(i->sign, "/") ? "(double)" : "", x->text, i->sign, y->text);
+		sb_printf(p->out, real && i->level > COMPARISON_LEVEL ? "(double)%s %s (double)%s;\n" : "%s %s %s;\n", x->text, i->sign, y->text);
 	return v;
 }
 
@@ -546,7 +577,8 @@ static struct expr_value operation(struct expr_parser *p, const struct infix *i,
 		return computed(p, i, x, y);
 	const char *row = !is_tensor(x) ? i->other_way : is_tensor(y) ? i->tensors : i->scalar;
 	if (!row)
-		expr_fail(p, str_eq(i->sign, "/") ? "a number divided by a tensor: write reciprocal" : "these operands have no such operation, before");
+		expr_fail(
+			p, str_eq(i->sign, "/") ? "a number divided by a tensor: write reciprocal" : "these operands have no such operation, before");
 	return is_tensor(x) ? row_of(p, row, x, y) : row_of(p, row, y, x);
 }
 
@@ -592,8 +624,8 @@ static struct expr_value chosen(struct expr_parser *p, const struct expr_value *
 	const struct expr_value y = parse_apart(p, &no);
 	struct expr_value v = {.kind = common_kind(p, &x, &y)};
 	snprintf(v.text, sizeof v.text, "x%d", p->ntemp++);
-	sb_printf(p->out, "\t\t%s%s;\n\t\tif (%s) {\n%s\t\t%s = %s;\n\t\t} else {\n%s\t\t%s = %s;\n\t\t}\n", c_type[v.kind], v.text, c->text, yes.s,
-		v.text, x.kind == V_NONE ? "NO_VALUE" : x.text, no.s, v.text, y.kind == V_NONE ? "NO_VALUE" : y.text);
+	sb_printf(p->out, "\t\t%s%s;\n\t\tif (%s) {\n%s\t\t%s = %s;\n\t\t} else {\n%s\t\t%s = %s;\n\t\t}\n", c_type[v.kind], v.text, c->text,
+		yes.s, v.text, x.kind == V_NONE ? "NO_VALUE" : x.text, no.s, v.text, y.kind == V_NONE ? "NO_VALUE" : y.text);
 	sb_free(&yes);
 	sb_free(&no);
 	return v;

@@ -13,13 +13,16 @@
  * Where the condition is a tensor, e ? e : e is a `where` of both; else only the rows of the chosen one are appended.
  * A NAME before '(' is a row's id, with arguments as in its schema (those with a default may be left out), or one of the words:
  *
- *     acc(x)       x in the dtype that kernels accumulate in: f32 for halves, else its own
+ *     acc(x)       x in the dtype that kernels accumulate in: f32 for halves, else its own;  wide(t): that dtype of t
+ *     floating(x)  x, integers in f32
  *     as(x, y)     x in y's dtype;  to(x, t): in dtype t;  dtype(x): x's dtype
  *     given(v)     is argument or cotangent v there?
- *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list;  last(n): [-n, ..., -1]
+ *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list;  last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]
+ *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
  *     real(s)      the number that scalar s is
  *     strided(x)   in `return`: x in the layout that its rows gave it, instead of a contiguous one
  *     scale(x, s)  x * s, where s is not 1;  inverse(x): 1 / x, and 0 where x is 0
+ *     gelu_curvature(x, word)  the slope of gelu_backward at x
  *
  * A mistake ends opgen with the row's name, what was read and the place. */
 #ifndef SCATTERPROOF_OPGEN_EXPR_H
@@ -27,7 +30,22 @@
 
 #include "eager/lang/opgen.h"
 
-enum value_kind { V_TENSOR, V_MAYBE_TENSOR, V_TENSORS, V_TUPLE, V_SCALAR, V_MAYBE_SCALAR, V_INT, V_REAL, V_BOOL, V_DTYPE, V_INTS, V_STR, V_NONE };
+enum value_kind {
+	V_TENSOR,
+	V_MAYBE_TENSOR,
+	V_TENSORS,
+	V_TUPLE,
+	V_SCALAR,
+	V_MAYBE_SCALAR,
+	V_INT,
+	V_REAL,
+	V_BOOL,
+	V_DTYPE,
+	V_INTS,
+	V_BOOLS,
+	V_STR,
+	V_NONE
+};
 struct expr_value {
 	enum value_kind kind;
 	int n;         /* V_TUPLE: results */

@@ -61,6 +61,7 @@ void prog_defaults(struct prog *p, int node)
 		case K_INDEX:
 		case K_STEP:
 		case K_INT: n->arg[k] = arg_int(q->dflt.i); break;
+		case K_FLOAT: n->arg[k] = arg_scalar_f(q->dflt.kind == SC_FLOAT ? q->dflt.f : (double)q->dflt.i); break;
 		case K_SCALAR: n->arg[k] = (struct arg){.tag = ARG_SCALAR, .scalar = q->dflt}; break;
 		case K_BOOL: n->arg[k] = arg_bool(q->dflt.i != 0); break;
 		case K_STR: n->arg[k] = arg_str(p, q->dflt_str); break;
@@ -98,6 +99,14 @@ struct arg arg_ints(struct prog *p, const int64_t *v, int n)
 	struct arg a = {.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(p->arena, struct iexpr, n)};
 	for (int i = 0; i < n; i++)
 		a.ints[i] = (struct iexpr){v[i], -1};
+	return a;
+}
+
+struct arg arg_bools(struct prog *p, const bool *v, int n)
+{
+	struct arg a = {.tag = ARG_BOOLS, .n = n, .bools = ARENA_NEW(p->arena, bool, MAX(n, 1))};
+	if (n)
+		memcpy(a.bools, v, (size_t)n * sizeof *v);
 	return a;
 }
 
@@ -144,6 +153,7 @@ bool arg_same(const struct arg *a, const struct arg *b)
 	case ARG_DTYPE: return a->dtype == b->dtype;
 	case ARG_FORMAT: return a->format == b->format;
 	case ARG_STR: return str_eq(a->str, b->str);
+	case ARG_BOOLS: return a->n == b->n && memcmp(a->bools, b->bools, (size_t)a->n * sizeof *a->bools) == 0;
 	case ARG_DATA: return false;
 	}
 	return false;
@@ -168,6 +178,8 @@ static void node_clone(struct node *n, struct arena *a)
 			g->ints = copy_array(a, g->ints, (size_t)g->n, sizeof *g->ints);
 		else if (g->tag == ARG_DATA)
 			g->data = copy_array(a, g->data, (size_t)g->n, sizeof *g->data);
+		else if (g->tag == ARG_BOOLS)
+			g->bools = copy_array(a, g->bools, (size_t)g->n, sizeof *g->bools);
 		else if (g->tag == ARG_STR)
 			g->str = arena_strdup(a, g->str);
 	}

@@ -45,7 +45,20 @@ struct expr {
 	int a, b;
 }; /* SYM: a = index of the symbol's node; others: entries of prog.expr */
 
-enum arg_tag { ARG_NONE, ARG_TENSOR, ARG_TENSORS, ARG_INT, ARG_INTS, ARG_SCALAR, ARG_BOOL, ARG_DTYPE, ARG_FORMAT, ARG_STR, ARG_DATA };
+enum arg_tag {
+	ARG_NONE,
+	ARG_TENSOR,
+	ARG_TENSORS,
+	ARG_INT,
+	ARG_INTS,
+	ARG_SCALAR,
+	ARG_BOOL,
+	ARG_DTYPE,
+	ARG_FORMAT,
+	ARG_STR,
+	ARG_BOOLS,
+	ARG_DATA
+};
 struct arg {
 	enum arg_tag tag; /* ARG_NONE: None, or not given and the default is None */
 	int n;            /* entries of a list */
@@ -54,11 +67,12 @@ struct arg {
 		int *nodes;           /* ARG_TENSORS: -1 is a hole */
 		struct iexpr i;       /* ARG_INT (K_DIM, K_INDEX, K_STEP, K_INT) */
 		struct iexpr *ints;   /* ARG_INTS (K_SIZE, K_INTS, K_DIMS) */
-		struct scalar scalar; /* ARG_SCALAR */
+		struct scalar scalar; /* ARG_SCALAR (K_SCALAR, K_FLOAT) */
 		bool b;
 		enum dtype dtype;
 		enum memory_format format;
 		const char *str;
+		bool *bools;         /* ARG_BOOLS */
 		struct scalar *data; /* ARG_DATA: one number per cell of an input's storage, at most MAX_DATA */
 	};
 };
@@ -139,6 +153,7 @@ struct arg arg_dtype(enum dtype t);
 struct arg arg_format(enum memory_format f);
 struct arg arg_str(struct prog *p, const char *s);
 struct arg arg_ints(struct prog *p, const int64_t *v, int n);
+struct arg arg_bools(struct prog *p, const bool *v, int n);
 struct arg arg_data(struct prog *p, const struct scalar *v, int n);
 struct arg arg_nodes(struct prog *p, const int *node, int n);
 bool arg_same(const struct arg *a, const struct arg *b); /* bit for bit; data of inputs never */
@@ -192,10 +207,12 @@ bool node_is_sym(const struct node *n);
 bool node_is_run(const struct node *n);    /* neither an input nor a symbol that is known before anything runs */
 bool node_is_source(const struct node *n); /* an input, a symbol, or a factory such as full */
 bool prog_has_symbols(const struct prog *p);
-bool prog_has_empty(const struct prog *p);                           /* a tensor without elements */
-int prog_operators(const struct prog *p);                            /* nodes that are no source */
-bool node_is_input(const struct node *n);                            /* an `input` or `input_view` row */
-bool node_requires_grad(const struct node *n);                       /* such a row that says requires_grad=True */
+bool prog_has_empty(const struct prog *p);     /* a tensor without elements */
+int prog_operators(const struct prog *p);      /* nodes that are no source */
+bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
+bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
+/* May no gradient pass: the row has none, or it is the getitem of a result that has none? */
+bool node_is_constant(const struct prog *p, const struct node *n);
 bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */
 static inline const struct meta *node_meta(const struct prog *p, int node) { return &p->node[node].out[0].meta; }
 static inline int64_t node_int(const struct node *n, int k) { return n->arg[k].i.value; }

@@ -303,10 +303,7 @@ static bool is_ones(const struct prog *p, int node)
 	return s->kind == SC_FLOAT && s->f == 1;
 }
 
-static enum dtype plainer_dtype(enum dtype dt)
-{
-	return dtype_is_float(dt) ? DT_F32 : dtype_is_int(dt) ? DT_I64 : dt;
-}
+static enum dtype plainer_dtype(enum dtype dt) { return dtype_is_float(dt) ? DT_F32 : dtype_is_int(dt) ? DT_I64 : dt; }
 
 static void list_dtypes(struct list *l, const struct prog *p)
 {
@@ -452,7 +449,7 @@ static bool needs_gradient(const struct prog *p, int node)
 	bool wants[MAX_NODES] = {false};
 	for (int i = 0; i <= node; i++)
 		wants[i] = node_is_input(&p->node[i]) ? node_requires_grad(&p->node[i])
-											  : node_reads(p, &p->node[i], wants) && !op_has(p->node[i].op, T_NONDIFF);
+											  : node_reads(p, &p->node[i], wants) && !node_is_constant(p, &p->node[i]);
 	return wants[node] && p->has_backward;
 }
 

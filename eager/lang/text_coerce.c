@@ -85,6 +85,18 @@ static bool coerce_number(struct arg *a, const struct op_info *op, const struct 
 	return coerce_scalar(a, op, q, v, err);
 }
 
+static bool coerce_bools(
+	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
+{
+	bool all = v->tag == RAW_LIST && v->n == q->length;
+	*a = (struct arg){.tag = ARG_BOOLS, .n = q->length, .bools = ARENA_ZNEW(r->a, bool, q->length)};
+	for (int k = 0; all && k < v->n; k++) {
+		all = v->item[k].tag == RAW_BOOL;
+		a->bools[k] = all && v->item[k].b;
+	}
+	return all ? true : REFUSE(err, v, op, q, "a list of True and False, as long as its schema says");
+}
+
 static bool coerce(
 	struct text_reader *r, struct arg *a, const struct op_info *op, const struct param *q, const struct raw *v, struct err *err)
 {
@@ -113,6 +125,10 @@ static bool coerce(
 	case K_STR:
 		*a = (struct arg){.tag = ARG_STR, .str = v->s};
 		return v->tag == RAW_STR || v->tag == RAW_WORD ? true : REFUSE(err, v, op, q, "a word");
+	case K_FLOAT:
+		*a = arg_scalar_f(v->tag == RAW_FLOAT ? v->f : (double)v->i.value);
+		return v->tag == RAW_FLOAT || (v->tag == RAW_INT && v->i.expr < 0) ? true : REFUSE(err, v, op, q, "a number");
+	case K_BOOLS: return coerce_bools(r, a, op, q, v, err);
 	case K_DTYPE: {
 		enum dtype t;
 		bool word = v->tag == RAW_WORD || v->tag == RAW_STR;

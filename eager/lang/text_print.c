@@ -78,6 +78,7 @@ static void print_arg(struct strbuf *sb, const struct prog *p, const struct arg 
 	case ARG_STR: sb_printf(sb, "\"%s\"", a->str); return;
 	case ARG_TENSORS:
 	case ARG_INTS:
+	case ARG_BOOLS:
 	case ARG_DATA: break;
 	}
 	sb_putc(sb, '[');
@@ -85,6 +86,8 @@ static void print_arg(struct strbuf *sb, const struct prog *p, const struct arg 
 		sb_puts(sb, k ? ", " : "");
 		if (a->tag == ARG_INTS)
 			print_int(sb, p, &a->ints[k]);
+		else if (a->tag == ARG_BOOLS)
+			sb_puts(sb, a->bools[k] ? "True" : "False");
 		else if (a->tag == ARG_DATA)
 			scalar_print(sb, &a->data[k]);
 		else

@@ -58,6 +58,9 @@ static bool annotation(struct text_reader *r, struct annotation *out)
 		out->sym = strtoll(s + 4, NULL, 10);
 		return true;
 	}
+	out->meta.absent = str_eq(s, "None");
+	if (out->meta.absent)
+		return true;
 	char dt[8] = "";
 	size_t n = strcspn(s, "[");
 	if (n < sizeof dt)
@@ -90,7 +93,9 @@ static bool annotation(struct text_reader *r, struct annotation *out)
 static bool verify(struct text_reader *r, const struct annotation *an, const struct node *n, const struct meta *m)
 {
 	struct meta given = an->meta;
-	bool ok = given.dtype == m->dtype && given.device == m->device && meta_same_sizes(&given, m);
+	if (given.absent && m->absent)
+		return true;
+	bool ok = given.absent == m->absent && given.dtype == m->dtype && given.device == m->device && meta_same_sizes(&given, m);
 	if (ok && an->has_stride && r->mode == READ_STRICT)
 		for (int d = 0; d < m->rank; d++)
 			ok &= given.stride[d] == m->stride[d];

@@ -18,6 +18,10 @@ bool body_append(struct body *x)
 
 void body_layout(struct meta *out, const struct body *x, int k)
 {
+	if (x->out[k] == NO_VALUE) {
+		*out = (struct meta){.dtype = DT_F32, .absent = true, .rank = 1, .stride = {1}};
+		return;
+	}
 	const struct meta *made = build_meta(x->b, x->out[k]);
 	if (x->strided[k])
 		*out = *made;
@@ -85,18 +89,24 @@ bool kern_body(struct kern_ctx *c)
 	if (e->raised)
 		return err_copy(c->err, &e->err);
 	for (int k = 0; k < c->nout; k++)
-		tensor_copy(&c->out[k], e->result[x.out[k]]);
+		if (x.out[k] != NO_VALUE)
+			tensor_copy(&c->out[k], e->result[x.out[k]]);
 	return true;
 }
 
 /* ---- words ---- */
 
-static enum dtype accumulated_in(enum dtype t) { return t == DT_F16 || t == DT_BF16 ? DT_F32 : t; }
-
 int body_to(struct build *b, int x, int dtype) { return (int)build_meta(b, x)->dtype == dtype ? x : emit_to_copy(b, x, dtype); }
 int body_as(struct build *b, int x, int like) { return body_to(b, x, body_dtype(b, like)); }
-int body_acc(struct build *b, int x) { return body_to(b, x, (int)accumulated_in(build_meta(b, x)->dtype)); }
+int body_acc(struct build *b, int x) { return body_to(b, x, body_wide(b, body_dtype(b, x))); }
+int body_floating(struct build *b, int x) { return dtype_is_float(build_meta(b, x)->dtype) ? x : emit_to_copy(b, x, (int)DT_F32); }
 int body_dtype(const struct build *b, int x) { return (int)build_meta(b, x)->dtype; }
+int body_wide(const struct build *b, int dtype)
+{
+	(void)b;
+	return dtype_is_narrow((enum dtype)dtype) ? (int)dtype_compute((enum dtype)dtype) : dtype;
+}
+
 int64_t body_rank(const struct build *b, int x) { return build_meta(b, x)->rank; }
 int64_t body_numel(const struct build *b, int x) { return meta_numel(build_meta(b, x)); }
 
@@ -130,14 +140,31 @@ int64_t body_len(const struct build *b, const struct ints *l)
 	return l->n;
 }
 
-struct ints body_last(const struct build *b, int64_t n)
+static struct ints consecutive(int64_t from, int64_t n)
 {
 	struct ints out = {.n = (int)n};
-	(void)b;
 	CHECK(n >= 0 && n <= MAX_LIST);
 	for (int i = 0; i < n; i++)
-		out.v[i] = i - n;
+		out.v[i] = from + i;
 	return out;
+}
+
+struct ints body_last(const struct build *b, int64_t n)
+{
+	(void)b;
+	return consecutive(-n, n);
+}
+
+struct ints body_first(const struct build *b, int64_t n)
+{
+	(void)b;
+	return consecutive(0, n);
+}
+
+bool body_asked(const struct build *b, const bool *l, int64_t i)
+{
+	(void)b;
+	return l[i];
 }
 
 double body_real(const struct build *b, struct scalar s)

@@ -40,7 +40,9 @@ void body_vjp(struct vjp *v);
 int body_acc(struct build *b, int x);
 int body_as(struct build *b, int x, int like);
 int body_to(struct build *b, int x, int dtype);
+int body_floating(struct build *b, int x);
 int body_dtype(const struct build *b, int x);
+int body_wide(const struct build *b, int dtype);
 int64_t body_rank(const struct build *b, int x);
 int64_t body_numel(const struct build *b, int x);
 int64_t body_size(const struct build *b, int x, int64_t dim);
@@ -48,6 +50,8 @@ struct ints body_sizes(const struct build *b, int x);
 int64_t body_count(const struct build *b, int x, const struct ints *dims); /* product of the sizes of dims; of none: of all */
 int64_t body_len(const struct build *b, const struct ints *l);
 struct ints body_last(const struct build *b, int64_t n);
+struct ints body_first(const struct build *b, int64_t n);
+bool body_asked(const struct build *b, const bool *l, int64_t i);
 double body_real(const struct build *b, struct scalar s);
 
 #endif

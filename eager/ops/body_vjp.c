@@ -11,10 +11,10 @@
 struct reverse {
 	struct vjp *v;
 	struct build *b;
-	int first, end;              /* the body's rows */
-	bool needs[MAX_NODES];       /* does a wanted operand reach the value? */
-	int kept[MAX_NODES];         /* the value that stands for a row's: itself, or the result that was kept */
-	int (*cot)[MAX_OUTS];        /* by node and result; NO_VALUE: none arrived */
+	int first, end;        /* the body's rows */
+	bool needs[MAX_NODES]; /* does a wanted operand reach the value? */
+	int kept[MAX_NODES];   /* the value that stands for a row's: itself, or the result that was kept */
+	int (*cot)[MAX_OUTS];  /* by node and result; NO_VALUE: none arrived */
 };
 
 static void arrive(struct reverse *r, int node, int k, int cotangent)
@@ -48,7 +48,7 @@ static void mark_wanted(struct reverse *r)
 	}
 	for (int i = r->first; i < r->end; i++) {
 		const struct node *n = &r->b->p->node[i];
-		r->needs[i] = !op_has(n->op, T_NONDIFF) && any_needs(r, n);
+		r->needs[i] = !node_is_constant(r->b->p, n) && any_needs(r, n);
 	}
 }
 

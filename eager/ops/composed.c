@@ -26,6 +26,160 @@ static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const 
 		sizes_text(a, grad->size, grad->rank), sizes_text(b, output->size, output->rank));
 }
 
+/* ---- layer_norm ---- */
+
+static bool normalized(const struct meta_ctx *c, const struct meta *input, const struct arg *shape)
+{
+	char want[SIZES_TEXT], is[SIZES_TEXT];
+	int64_t size[MAX_LIST];
+	const int n = shape->n;
+	for (int i = 0; i < n; i++)
+		size[i] = shape->ints[i].value;
+	if (n == 0)
+		return err_set(c->err,
+			"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+			"normalized_shape = []");
+	if (n > input->rank || memcmp(size, &input->size[input->rank - n], sizeof *size * (size_t)n) != 0) {
+		sizes_text(want, size, MIN(n, MAX_RANK));
+		return err_set(c->err, "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", want, want + 1,
+			sizes_text(is, input->size, input->rank));
+	}
+	return true;
+}
+
+/* weight or bias: of the normalized sizes; of input's dtype, or of f32 beside a half. */
+static bool parameter(const struct meta_ctx *c, const struct meta *input, const struct arg *shape, int name)
+{
+	const struct meta *m = c->in[op_arg(c->n->op, name)];
+	const bool half = dtype_is_narrow(input->dtype);
+	char is[SIZES_TEXT], want[SIZES_TEXT];
+	if (!m)
+		return true;
+	if (m->rank != shape->n || memcmp(m->size, &input->size[input->rank - shape->n], sizeof *m->size * (size_t)m->rank) != 0)
+		return err_set(c->err, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s",
+			name == N_weight ? "weight" : "bias", name == N_weight ? "weight" : "bias", sizes_text(is, m->size, m->rank),
+			sizes_text(want, &input->size[input->rank - shape->n], shape->n));
+	if (m->dtype == input->dtype || (half && m->dtype == DT_F32))
+		return true;
+	return meta_numel(input) ? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
+							 : err_limit(c->err, "parameters of other element types without elements");
+}
+
+static bool parameters(const struct meta_ctx *c, const struct meta *input)
+{
+	const struct arg *shape = &c->n->arg[op_arg(c->n->op, N_normalized_shape)];
+	const struct meta *weight = c->in[op_arg(c->n->op, N_weight)], *bias = c->in[op_arg(c->n->op, N_bias)];
+	if (!normalized(c, input, shape) || !parameter(c, input, shape, N_weight) || !parameter(c, input, shape, N_bias))
+		return false;
+	if (weight && bias && weight->dtype != bias->dtype)
+		return meta_numel(input) ? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
+								 : err_limit(c->err, "parameters of other element types without elements");
+	return true;
+}
+
+bool meta_layer_norm(struct meta_ctx *c)
+{
+	const struct meta *input = c->in[op_arg(c->n->op, N_input)];
+	if (!parameters(c, input))
+		return false;
+	if (!dtype_is_float(input->dtype))
+		return dtype_refuse(c->n->op, input->dtype, c->err);
+	return meta_body(c);
+}
+
+/* PyTorch trusts the sizes and the layout of what the forward part gave. */
+bool meta_layer_norm_backward(struct meta_ctx *c)
+{
+	const struct meta *input = c->in[A_layer_norm_backward_input], *grad = c->in[A_layer_norm_backward_grad_out];
+	const struct meta *mean = c->in[A_layer_norm_backward_mean], *rstd = c->in[A_layer_norm_backward_rstd];
+	struct meta kept = *input;
+	if (!parameters(c, input))
+		return false;
+	if (!dtype_is_float(input->dtype))
+		return dtype_refuse(c->n->op, input->dtype, c->err);
+	for (int i = 0; i < c->n->arg[A_layer_norm_backward_normalized_shape].n; i++)
+		kept.size[kept.rank - 1 - i] = 1;
+	if (!meta_same_sizes(grad, input) || !meta_same_sizes(mean, &kept) || !meta_same_sizes(rstd, &kept))
+		return err_limit(c->err, "operands of other sizes than the forward part has");
+	const struct meta *any = c->in[A_layer_norm_backward_weight];
+	any = any ? any : c->in[A_layer_norm_backward_bias];
+	const enum dtype moments = any ? any->dtype : input->dtype;
+	if (!meta_is_contiguous(mean) || !meta_is_contiguous(rstd))
+		return err_limit(c->err, "mean or rstd in another layout than the forward part gives");
+	if (grad->dtype != input->dtype || mean->dtype != moments || rstd->dtype != moments)
+		return err_limit(c->err, "operands of other element types than the forward part has");
+	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype) /* PyTorch asks weight alone whether types are mixed */
+		return same_dtype(c, input, mean);
+	return meta_body(c);
+}
+
+/* ---- nll_loss ---- */
+
+static bool labelled(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	if (self->rank < 1 || self->rank > 2)
+		return err_set(c->err, "input tensor should be 1D or 2D");
+	if (target->rank > 1)
+		return err_set(c->err, "0D or 1D target tensor expected, multi-target not supported");
+	const bool matched = target->rank == 1 && target->size[0] == self->size[0];
+	if (self->rank == 1 && target->rank == 1 && target->size[0] != 1 && c->n->op == OP_nll_loss_forward)
+		return err_set(c->err, "For 1D input, 1D target must have size 1, but got target size: %lld", (long long)target->size[0]);
+	if (!matched && (self->rank == 2 || (target->rank == 1 && c->n->op == OP_nll_loss_backward)))
+		return err_set(c->err, "size mismatch (got input: %s, target: %s)", sizes_text(a, self->size, self->rank),
+			sizes_text(b, target->size, target->rank));
+	if (self->size[self->rank - 1] == 0)
+		return err_limit(c->err, "no classes");
+	return true;
+}
+
+static bool class_weights(const struct meta_ctx *c, const struct meta *self)
+{
+	const struct meta *w = c->in[op_arg(c->n->op, N_weight)];
+	const int64_t classes = self->size[self->rank - 1];
+	char is[SIZES_TEXT];
+	if (w && (w->rank != 1 || w->size[0] != classes))
+		return err_set(c->err,
+			"weight tensor should be defined either for all %lld classes or no classes but got weight tensor of shape: %s",
+			(long long)classes, sizes_text(is, w->size, w->rank));
+	return !w || same_dtype(c, self, w);
+}
+
+static bool nll_operands(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	const int64_t reduction = node_int(c->n, op_arg(c->n->op, N_reduction));
+	if (!labelled(c, self, target) || !class_weights(c, self))
+		return false;
+	if (!dtype_is_float(self->dtype))
+		return dtype_refuse(c->n->op, self->dtype, c->err);
+	if (reduction < 0 || reduction > 2)
+		return err_limit(c->err, "reduction %lld", (long long)reduction);
+	if (target->dtype == DT_I64 || target->dtype == DT_U8)
+		return true;
+	return meta_numel(target) ? err_set(c->err, "expected scalar type Long but found %s", dtype_info[target->dtype].c10)
+							  : err_limit(c->err, "labels of another element type without samples");
+}
+
+bool meta_nll_loss(struct meta_ctx *c) { return nll_operands(c, c->in[A_nll_loss_self], c->in[A_nll_loss_target]) && meta_body(c); }
+
+bool meta_nll_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_nll_loss_backward_self], *grad = c->in[A_nll_loss_backward_grad_output];
+	const struct meta *total = c->in[A_nll_loss_backward_total_weight];
+	const bool each = self->rank == 2 && node_int(c->n, A_nll_loss_backward_reduction) == 0;
+	char is[SIZES_TEXT];
+	if (!nll_operands(c, self, c->in[A_nll_loss_backward_target]))
+		return false;
+	if (each ? grad->rank != 1 || grad->size[0] != self->size[0] : grad->rank > 1 || meta_numel(grad) != 1)
+		return err_set(c->err, "Expected a %s grad_output tensor, but got: %s", each ? "1-dimensional" : "single element",
+			sizes_text(is, grad->size, grad->rank));
+	if (meta_numel(total) != 1 || total->rank)
+		return err_limit(c->err, "total_weight with dimensions");
+	return same_dtype(c, self, grad) && same_dtype(c, self, total) && meta_body(c);
+}
+
+/* ---- softmax ---- */
+
 bool meta_softmax_backward(struct meta_ctx *c)
 {
 	const struct meta *grad = c->in[A_softmax_backward_grad_output], *output = c->in[A_softmax_backward_output];

@@ -75,6 +75,8 @@ static bool check_args(const struct prog *p, int node, struct err *err)
 		[K_DTYPE] = ARG_DTYPE,
 		[K_FORMAT] = ARG_FORMAT,
 		[K_STR] = ARG_STR,
+		[K_FLOAT] = ARG_SCALAR,
+		[K_BOOLS] = ARG_BOOLS,
 		[K_DATA] = ARG_DATA,
 	};
 	const struct node *n = &p->node[node];
@@ -142,8 +144,8 @@ static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
 	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
 	if (c->n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
-		return err_set(err, "result type %s can't be cast to the desired output type %s", dtype_info[res->dtype].c10,
-			dtype_info[self->dtype].c10);
+		return err_set(
+			err, "result type %s can't be cast to the desired output type %s", dtype_info[res->dtype].c10, dtype_info[self->dtype].c10);
 	return meta_same_sizes(self, res) || err_set(err, "the result's sizes do not match self's");
 }
 
@@ -269,6 +271,13 @@ bool node_functional_meta(struct meta *out, const struct prog *p, int node, stru
 		return false;
 	*out = c.out[0];
 	return true;
+}
+
+bool node_is_constant(const struct prog *p, const struct node *n)
+{
+	if (n->op == OP_getitem)
+		return op_info[p->node[n->arg[A_getitem_self].node].op].constant >> n->arg[A_getitem_index].i.value & 1;
+	return op_has(n->op, T_NONDIFF);
 }
 
 bool node_shares_memory(const struct prog *p, const struct node *n)

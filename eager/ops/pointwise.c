@@ -59,6 +59,9 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		} else if (info->param[k].kind == K_SCALAR) {
 			t->narrow_scalars = t->narrow_scalars && info->param[k].role != R_FACTOR;
 			t->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
+		} else if (info->param[k].kind == K_STR) {
+			static const struct scalar is_default = {SC_INT, 0, 0}, is_other = {SC_INT, 1, 0};
+			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
 		}
 	}
 	t->common = common_dtype(n, in, t->nin, promo);
@@ -275,6 +278,28 @@ void vjp_pow_Scalar(struct vjp *v)
 	v->grad[A_pow_Scalar_self] = emit_mul_Tensor(v->b, v->g[0], slope);
 }
 
+/* The slope of gelu's slope (FunctionsManual.cpp: gelu_double_backward). */
+int vjp_gelu_curvature(struct build *b, int x, const char *approximate)
+{
+	if (str_eq(approximate, "none")) {
+		const int square = emit_mul_Tensor(b, x, x);
+		const int density = emit_mul_Scalar(b, emit_exp(b, emit_mul_Scalar(b, square, scalar_float(-0.5))), scalar_float(0.3989422804014327));
+		return emit_sub_Tensor(b, emit_mul_Scalar(b, density, scalar_int(2)), emit_mul_Tensor(b, square, density), scalar_int(1));
+	}
+	const struct scalar beta = scalar_float(0.7978845608028654), one = scalar_int(1), half = scalar_float(0.5);
+	const int cube = emit_mul_Scalar(b, emit_pow_Scalar(b, x, scalar_int(3)), scalar_float(0.044715));
+	const int inner = emit_mul_Scalar(b, emit_add_Tensor(b, x, cube, one), beta), t = emit_tanh(b, inner);
+	const int sech = emit_reciprocal(b, emit_cosh(b, inner)), f = emit_mul_Scalar(b, x, half);
+	const int u = emit_rsub_Scalar(b, emit_mul_Tensor(b, t, t), one, one);
+	const int square = emit_mul_Tensor(b, emit_mul_Scalar(b, x, scalar_float(0.134145)), x);
+	const int h = emit_mul_Scalar(b, emit_add_Scalar(b, square, one, one), beta);
+	const int bend = emit_mul_Tensor(b, emit_mul_Tensor(b, emit_mul_Scalar(b, sech, scalar_int(2)), emit_mul_Tensor(b, emit_neg(b, sech), t)), h);
+	const int h_slope = emit_mul_Scalar(b, emit_mul_Scalar(b, x, scalar_float(0.26829)), beta);
+	const int twice = emit_mul_Scalar(b, emit_mul_Tensor(b, emit_mul_Scalar(b, u, half), h), scalar_int(2));
+	const int sum = emit_add_Tensor(b, twice, emit_mul_Tensor(b, emit_mul_Tensor(b, f, h), bend), one);
+	return emit_add_Tensor(b, sum, emit_mul_Tensor(b, emit_mul_Tensor(b, f, u), h_slope), one);
+}
+
 /* g where self is within the bounds that there are. */
 void vjp_clamp(struct vjp *v)
 {
@@ -358,6 +383,9 @@ static bool check_subtract(const struct meta_ctx *c)
 
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
+	const int approximate = op_arg(c->n->op, N_approximate);
+	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
+		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
 	if (promo == PROMO_NEGATE && common == DT_B8)
@@ -404,7 +432,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
-	if (promo == PROMO_GRADIENT && op_arg(c->n->op, N_self) == 1) { /* threshold_backward's iterator takes self first */
+	if (op_arg(c->n->op, N_threshold) >= 0) { /* threshold_backward's iterator takes self first */
 		const struct meta *gradient = in[0];
 		in[0] = in[1];
 		in[1] = gradient;

@@ -20,6 +20,9 @@
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
 #undef ROW_GRADIENT
+#undef GELU_SLOPE
+#undef GELU_BEND
+#undef GELU_TANH_SLOPE
 #undef SIGN
 #undef RELU
 #undef CLAMP

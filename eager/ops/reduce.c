@@ -272,9 +272,6 @@ bool meta_topk(struct meta_ctx *c)
 
 /* ---- the others ---- */
 
-bool meta_any(struct meta_ctx *c) { return shape_rule(c, c->in[A_any_self]->dtype == DT_U8 ? DT_U8 : DT_B8); } /* u8 stays u8 */
-bool meta_any_dim(struct meta_ctx *c) { return meta_any(c); }
-
 bool meta_logsumexp(struct meta_ctx *c)
 {
 	static const int64_t ones[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};

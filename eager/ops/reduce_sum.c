@@ -1,4 +1,4 @@
-/* reduce_sum.c: sum, mean, any, all, logsumexp, var and their derivatives (accumulation: reduce.h). */
+/* reduce_sum.c: sum, var, and the derivatives of these, of mean and of logsumexp (accumulation: reduce.h). */
 #include "eager/ops/reduce.h"
 #include "eager/ops/row_rules.h"
 
@@ -39,19 +39,6 @@ bool kern_sum(struct kern_ctx *c)
 	return true;
 }
 
-/* As PyTorch's CPU: a half result is summed and divided in f32, a wider operand never rounded to it; the sum may overflow. */
-bool kern_mean(struct kern_ctx *c)
-{
-	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[A_mean_self]->meta, c->scratch);
-	enum dtype t = c->out->meta.dtype;
-	t = dtype_compute(t);
-	const double *x = load_doubles(c->in[A_mean_self], t, c->scratch);
-	for (int64_t lane = 0; lane < l.nlane; lane++)
-		put_double(c->out, lane, dtype_round(t, dtype_round(t, lane_sum(&l, lane, x)) / (double)l.count));
-	return true;
-}
-
 void vjp_sum(struct vjp *v)
 {
 	const struct meta *self = vjp_meta(v, A_sum_self);
@@ -75,63 +62,9 @@ static int mean_gradient(struct vjp *v, int g)
 }
 
 void vjp_mean(struct vjp *v) { v->grad[A_mean_self] = mean_gradient(v, v->g[0]); }
-
-/* ---- any and all ---- */
-
-/* What counts is only zero or not; NaN is not zero. */
-static bool is_nonzero(const struct tensor *t, int64_t cell)
-{
-	const unsigned char *p = tensor_at(t, cell);
-	return dtype_is_float(t->meta.dtype) ? dtype_load_f(t->meta.dtype, p) != 0 : dtype_load_i(t->meta.dtype, p) != 0;
-}
-
-static bool any_all(struct kern_ctx *c, bool all)
-{
-	struct lanes l;
-	struct tensor x;
-	struct meta m;
-	reduce_lanes(&l, c->n, &c->in[A_reduction_self]->meta, c->scratch);
-	meta_make_contiguous(&m, c->in[A_reduction_self]->meta.dtype, c->in[A_reduction_self]->meta.size, c->in[A_reduction_self]->meta.rank);
-	tensor_new(&x, &m, c->scratch);
-	tensor_copy(&x, c->in[A_reduction_self]);
-	for (int64_t lane = 0; lane < l.nlane; lane++) {
-		bool r = all;
-		for (int64_t i = 0; i < l.count && r == all; i++)
-			r = is_nonzero(&x, lane_at(&l, lane, i));
-		put_int(c->out, lane, r);
-	}
-	return true;
-}
-
-bool kern_any(struct kern_ctx *c) { return any_all(c, false); }
-bool kern_all(struct kern_ctx *c) { return any_all(c, true); }
+void vjp_mean_dim(struct vjp *v) { vjp_mean(v); }
 
 /* ---- logsumexp ---- */
-
-/* log(sum exp(x - m)) + m with m the maximum, or 0 where that is infinite. NaN wins. */
-static double lane_logsumexp(const struct lanes *l, int64_t lane, const double *x)
-{
-	double m = -INFINITY, acc = 0;
-	for (int64_t i = 0; i < l->count; i++) {
-		double v = x[lane_at(l, lane, i)];
-		m = v != v || v > m ? v : m;
-	}
-	if (isinf(m))
-		m = 0;
-	for (int64_t i = 0; i < l->count; i++)
-		acc += exp(x[lane_at(l, lane, i)] - m);
-	return log(acc) + m;
-}
-
-bool kern_logsumexp(struct kern_ctx *c)
-{
-	struct lanes l;
-	reduce_lanes(&l, c->n, &c->in[A_logsumexp_self]->meta, c->scratch);
-	const double *x = load_doubles(c->in[A_logsumexp_self], c->out->meta.dtype, c->scratch); /* integers as f32 */
-	for (int64_t lane = 0; lane < l.nlane; lane++)
-		put_double(c->out, lane, lane_logsumexp(&l, lane, x));
-	return true;
-}
 
 /* g * exp(self - result) */
 void vjp_logsumexp(struct vjp *v)

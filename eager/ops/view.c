@@ -363,6 +363,8 @@ bool meta_getitem(struct meta_ctx *c)
 		return err_set(c->err, "'%s' is a tensor and no tuple (select.int takes a part of it)", tuple->name);
 	if (i < 0 || i >= tuple->nout)
 		return err_set(c->err, "tuple index %" PRId64 " out of range for %d results", i, tuple->nout);
+	if (tuple->out[i].meta.absent)
+		return err_set(c->err, "result %" PRId64 " of '%s' is None", i, tuple->name);
 	c->out[0] = tuple->out[i].meta;
 	c->alias[0] = A_getitem_self;
 	return true;

@@ -47,5 +47,6 @@ int vjp_zeros(struct build *b, const struct meta *like);                /* conti
 int vjp_unpermuted(struct build *b, const struct node *permute, int x); /* the inverse of a permute row, applied to x */
 int vjp_scale(struct build *b, int x, struct scalar s);                 /* x * s, where s is not 1 */
 int vjp_inverse(struct build *b, int x);                                /* 1/x, and 0 where x is 0 */
+int vjp_gelu_curvature(struct build *b, int x, const char *approximate); /* the slope of the slope of gelu (pointwise.c) */
 
 #endif

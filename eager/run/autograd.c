@@ -86,7 +86,7 @@ void graph_fresh(struct graph *g, int node, unsigned char *const *base)
 	for (int k = 0; k < n->nout; k++) {
 		const struct meta *m = &n->out[k].meta;
 		int root = add_root(g, base[k], meta_extent(m));
-		if (g->fn[node].tracked && dtype_is_float(m->dtype))
+		if (g->fn[node].tracked && dtype_is_float(m->dtype) && !(op_info[n->op].constant >> k & 1))
 			g->root[root].fn = node;
 		g->var_of[node][k] = add_var(g, &(struct var){.root = root, .meta = *m, .adj = *m});
 	}
@@ -365,6 +365,30 @@ static bool can_record(const struct node *n, struct err *err)
 		|| err_set(err, "RuntimeError: Autograd not support dtype: %s", dtype_info[n->out[0].meta.dtype].c10);
 }
 
+/* Operands that PyTorch differentiates nothing by. */
+static bool has_derivatives(const struct graph *g, int node, const struct grad_operand *op, int nop, struct err *err)
+{
+	const struct op_info *info = &op_info[g->p->node[node].op];
+	for (int i = 0; i < nop; i++)
+		if (role_has(info->param[op[i].arg].role, RF_NO_GRADIENT) && var_grad(g, g->var_of[op[i].node][0]))
+			return err_set(err, "%s has no derivative by %s", info->name, info->param[op[i].arg].name);
+	return true;
+}
+
+static bool may_require_grad(const struct graph *g, int node, const struct grad_operand *op, int nop, struct err *err)
+{
+	const struct op_info *info = &op_info[g->p->node[node].op];
+	for (int i = 0; i < nop; i++) {
+		const struct param *q = &info->param[op[i].arg];
+		if (role_has(q->role, RF_CONSTANT) && var_grad(g, g->var_of[op[i].node][0]))
+			return err_set(err,
+				"RuntimeError: The function '%s' is not differentiable with respect to argument '%s'. This input cannot have requires_grad "
+				"True.",
+				info->name, q->name);
+	}
+	return true;
+}
+
 enum step graph_before(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
@@ -378,7 +402,9 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
-	if (!can_record(n, err) || (writes && !leaf_check(g, node, err)))
+	if (!has_derivatives(g, node, op, nop, err))
+		return STEP_UNSUPPORTED;
+	if (!may_require_grad(g, node, op, nop, err) || !can_record(n, err) || (writes && !leaf_check(g, node, err)))
 		return STEP_RAISED;
 	if (writes && g->root[var_at(g, n->arg[A_INPLACE_self].node)->root].unsaid) {
 		err_set(err, "a write into memory that _unsafe_view shares without saying so");

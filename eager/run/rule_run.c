@@ -33,8 +33,8 @@ static void place_all(struct execution *x, struct vjp *v, const struct rule_call
 			place_list(x, v, c, k);
 	}
 	for (int k = 0; k < c->nout; k++) {
-		bool arrived = !c->arrived || c->arrived[k] || c->nout == 1;
-		v->out[k] = execution_place(x, &c->out[k]);
+		const bool arrived = (!c->arrived || c->arrived[k] || c->nout == 1) && !c->out[k].meta.absent;
+		v->out[k] = c->out[k].meta.absent ? NO_VALUE : execution_place(x, &c->out[k]);
 		v->g[k] = arrived && dtype_is_float(c->out[k].meta.dtype) ? execution_place(x, &c->gout[k]) : NO_VALUE;
 	}
 }

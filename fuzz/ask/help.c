@@ -2,7 +2,7 @@
 #include "fuzz/ask/help.h"
 
 #include "compiled/decompose/decompose.h"
-#include "compiled/steps.h"
+#include "compiled/steps/steps.h"
 #include "eager/base/screen.h"
 #include "fuzz/ask/findings_options.h"
 #include "fuzz/ask/options.h"

@@ -49,7 +49,7 @@ static void grad_path(struct visit *v)
 {
 	for (int i = 0; i < v->p->nnode; i++) {
 		const struct node *n = &v->p->node[i];
-		v->grad[i] = node_requires_grad(n) || (!op_has(n->op, T_NONDIFF) && node_reads(v->p, n, v->grad));
+		v->grad[i] = node_requires_grad(n) || (!node_is_constant(v->p, n) && node_reads(v->p, n, v->grad));
 	}
 }
 

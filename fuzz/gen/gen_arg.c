@@ -558,6 +558,26 @@ void draw_number_first(struct world *w, struct making *m)
 	m->arg[other] = t;
 }
 
+/* Which results are wanted: one at least. */
+static bool draw_bools(struct world *w, struct making *m, int k)
+{
+	bool v[MAX_LIST], any = false;
+	const int n = param_of(m, k)->length;
+	for (int i = 0; i < n; i++)
+		any |= v[i] = choose_chance(w->c, 75);
+	v[0] |= !any;
+	m->arg[k] = arg_bools(w->p, v, n);
+	return true;
+}
+
+/* A small positive number: what rows take floats for (eps). */
+static bool draw_float(struct world *w, struct making *m, int k)
+{
+	static const double values[] = {1e-5, 0.5, 1e-12, 1, 0.125};
+	m->arg[k] = arg_scalar_f(values[choose_below(w->c, ARRAY_LEN(values))]);
+	return true;
+}
+
 static bool draw_bool(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
@@ -602,6 +622,26 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_REDUCTION(struct world *w, struct making *m, int k)
+{
+	m->arg[k] = arg_int((int64_t)choose_below(w->c, 3));
+	return true;
+}
+
+static bool value_IGNORED(struct world *w, struct making *m, int k)
+{
+	const int64_t classes = m->meta.size[m->meta.rank - 1];
+	m->arg[k] = arg_int(choose_chance(w->c, 40) ? choose_int(w->c, 0, MAX(classes - 1, 0)) : -100);
+	return true;
+}
+
+static bool value_NORMALIZED(struct world *w, struct making *m, int k)
+{
+	const int n = 1 + (choose_chance(w->c, 30) ? (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0);
+	m->arg[k] = arg_ints(w->p, &m->meta.size[m->meta.rank - n], n);
+	return true;
+}
+
 static bool value_OWN(struct world *w, struct making *m, int k)
 {
 	(void)w;
@@ -623,9 +663,12 @@ static bool draw_format(struct world *w, struct making *m, int k)
 
 static bool draw_str(struct world *w, struct making *m, int k)
 {
-	static const char *const reduce[] = {"sum", "prod", "mean", "amax", "amin"};
-	CHECK(param_of(m, k)->role == R_REDUCE);
-	m->arg[k] = arg_str(w->p, reduce[choose_below(w->c, ARRAY_LEN(reduce))]);
+	char word[MAX_WORD];
+	int n = 0;
+	while (param_word(word, param_of(m, k), n))
+		n++;
+	param_word(word, param_of(m, k), (int)choose_below(w->c, (uint64_t)n));
+	m->arg[k] = arg_str(w->p, word);
 	return true;
 }
 
@@ -657,7 +700,6 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 #define value_FACTOR     draw_scalar
 #define value_ACCUMULATE draw_bool
 #define value_KEEP       draw_bool
-#define value_REDUCE     draw_str
 
 typedef bool value_fn(struct world *, struct making *, int k);
 
@@ -686,8 +728,10 @@ static bool draw_one(struct world *w, struct making *m, int k)
 	case K_DTYPE: return draw_dtype_arg(w, m, k);
 	case K_FORMAT: return draw_format(w, m, k);
 	case K_INTS: /* none is valid whatever the operator: these need a role */
-	case K_INT:
-	case K_STR: return false;
+	case K_INT: return false;
+	case K_BOOLS: return draw_bools(w, m, k);
+	case K_STR: return draw_str(w, m, k);
+	case K_FLOAT: return draw_float(w, m, k);
 	default: BUG("%s: parameter kind %d", op_info[m->op].name, (int)q->kind);
 	}
 }

@@ -163,9 +163,17 @@ static bool wrong_sizes(struct world *w, struct node *input)
 /* Kernels of these check what is in range; those of embeddings do not. */
 static bool checks_positions(enum role r) { return role_is_positions(r) && r != R_IDS && r != R_ROWS; }
 
-static bool wrong_operand(struct world *w, const struct param *q, int operand)
+/* Kernels of these backward rows trust the sizes and positions that forward has checked, and read or write outside of what is there. */
+static bool trusts_operands(int op) { return op_info[op].family == F_COMPOSED && str_starts(op_info[op].param[0].name, "grad_out"); }
+
+static bool wrong_operand(struct world *w, int op, const struct param *q, int operand)
 {
 	struct node *input = &w->p->node[operand];
+	if (trusts_operands(op)) {
+		if (!role_is_positions(q->role))
+			input->arg[A_input_dtype] = arg_dtype(any_dtype(w));
+		return !role_is_positions(q->role);
+	}
 	if (checks_positions(q->role) && choose_chance(w->c, 40)) {
 		const int64_t high = node_int(input, A_input_high);
 		if (meta_numel(&input->out[0].meta) == 0 || high < 1)
@@ -187,10 +195,10 @@ static bool make_wrong(struct world *w, int node)
 	for (int tries = 0; tries < 8 && op_info[n->op].nparam && !is_unchecked(n->op); tries++) {
 		const int k = (int)choose_below(w->c, (uint64_t)op_info[n->op].nparam);
 		const struct param *q = &op_info[n->op].param[k];
-		if (n->arg[k].tag == ARG_TENSOR && wrong_operand(w, q, n->arg[k].node))
+		if (n->arg[k].tag == ARG_TENSOR && wrong_operand(w, n->op, q, n->arg[k].node))
 			return true;
 		const int entry = n->arg[k].tag == ARG_TENSORS && n->arg[k].n ? n->arg[k].nodes[choose_below(w->c, (uint64_t)n->arg[k].n)] : -1;
-		if (entry >= 0 ? wrong_operand(w, q, entry) : wrong_argument(w, n, k))
+		if (entry >= 0 ? wrong_operand(w, n->op, q, entry) : !trusts_operands(n->op) && wrong_argument(w, n, k))
 			return true;
 	}
 	return false;

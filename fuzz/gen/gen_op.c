@@ -575,6 +575,58 @@ static int operand_VALUES(struct world *w, struct making *m, const struct param 
 	return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
 }
 
+static int operand_NORMED(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = {.rank = m->arg[op_arg(m->op, N_normalized_shape)].n};
+	memcpy(s.size, &m->meta.size[m->meta.rank - s.rank], sizeof *s.size * (size_t)s.rank);
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+static int operand_SHIFT(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = {.rank = m->arg[op_arg(m->op, N_normalized_shape)].n};
+	(void)q;
+	memcpy(s.size, &m->meta.size[m->meta.rank - s.rank], sizeof *s.size * (size_t)s.rank);
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
+}
+
+static int operand_MOMENT(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = shape_of(&m->meta);
+	for (int i = 0; i < m->arg[op_arg(m->op, N_normalized_shape)].n; i++)
+		s.size[s.rank - 1 - i] = 1;
+	(void)q; /* nobody differentiates by it */
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
+}
+
+static int operand_LABELS(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	const int64_t classes = m->meta.size[m->meta.rank - 1];
+	const struct shape s = {.rank = m->meta.rank - 1, .size = {m->meta.size[0]}};
+	return classes ? index_operand(w, m, &s, classes, -1, false) : -1;
+}
+
+static int operand_CLASS_WEIGHTS(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = {.rank = 1, .size = {m->meta.size[m->meta.rank - 1]}};
+	(void)q; /* nobody differentiates by it */
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
+}
+
+static int operand_TOTAL(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return add_input(w, &(struct shape){0}, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
+}
+
+static int operand_LOSS(struct world *w, struct making *m, const struct param *q)
+{
+	const bool each = m->arg[op_arg(m->op, N_reduction)].i.value == 0 && m->meta.rank == 2;
+	const struct shape s = {.rank = each, .size = {m->meta.size[0]}};
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
 static int operand_INDEX1(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;
@@ -644,6 +696,16 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 /* Operands whose form follows from self alone come first, then those that follow from them. */
 static int order_of(enum role r) { return role_has(r, RF_FOLLOWS_LAST) ? 2 : role_has(r, RF_FOLLOWS) ? 1 : 0; }
 
+/* Is operand k of none of the results that the row is asked for? Where a list of bools asks, its entries are the operands that a gradient
+ * may have: the row's last ones that follow its sizes. */
+static bool may_be_none(const struct making *m, int k)
+{
+	for (int j = 0; j < op_info[m->op].nparam; j++)
+		if (param_of(m, j)->kind == K_BOOLS)
+			return !m->arg[j].bools[m->arg[j].n - (j - k)];
+	return true;
+}
+
 static bool draw_operands(struct world *w, struct making *m)
 {
 	for (int order = 0; order < 3; order++) {
@@ -665,6 +727,8 @@ static bool draw_operands(struct world *w, struct making *m)
 				continue;
 			}
 			if (draw_number(w, m, k))
+				continue;
+			if (q->optional && may_be_none(m, k) && choose_chance(w->c, 40))
 				continue;
 			int node = draw_operand(w, m, k);
 			if (node < 0)
@@ -709,6 +773,8 @@ static void add_getitems(struct world *w, int tuple)
 {
 	int nout = w->p->node[tuple].nout;
 	for (int i = 0; i < nout; i++) {
+		if (w->p->node[tuple].out[i].meta.absent)
+			continue;
 		if (nout > 3 && !(i == 0 || choose_chance(w->c, 300 / nout)))
 			continue;
 		int node = prog_add(w->p, OP_getitem, NULL);

@@ -294,7 +294,7 @@ bool admit(struct world *w, int node, const char **why)
 		admit_getitem(w, node);
 		return true;
 	}
-	bool grad = any_grad(w, n) && !(op->traits & T_NONDIFF);
+	bool grad = any_grad(w, n) && !node_is_constant(w->p, n);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
 	if (negates_bool(w, n)) {

@@ -29,6 +29,9 @@ enum {
 	LF_CASCADE = 262144, /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
 	LF_MERGE = 2097152,  /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
 	LF_TANHB = 524288,   /* tanh_backward rounds each of its steps to the tensor's dtype */
+	LF_NEAR = 4194304,   /* functions of formula.def that say so have an absolute error (erf of halves) */
+	LF_ONEDNN = 8388608, /* forms of formula.def that say so: oneDNN's */
+	LF_STORED = 16777216, /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
 	LF_LOOSE = NR_LOOSE  /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */

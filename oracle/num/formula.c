@@ -5,12 +5,13 @@
 #include <stdlib.h>
 
 const struct formula formula_of[NSF] = {
-#define LIBM(id, function, arb, shape_, what, derivative_) [SF_##id] = {.libm = function, .shape = LIBM_##shape_, .derivative = {derivative_}},
+#define LIBM(id, function, arb, shape_, near_, what, derivative_) [SF_##id] = {.libm = function, .shape = LIBM_##shape_, .near = near_, .derivative = {derivative_}},
+#define LIBM2(id, function, arb, what, ...)           [SF_##id] = {.libm2 = function, .derivative = {__VA_ARGS__}},
 #define FORMULA(id, arity, what, value_, ...)         [SF_##id] = {.value = value_, .derivative = {__VA_ARGS__}},
 #include "oracle/num/formula.def"
 };
 
-enum { NAMES = 8, NAME_LENGTH = 16 };
+enum { NAMES = 16, NAME_LENGTH = 16 };
 struct parser {
 	struct formula_steps *to;
 	enum sf f;
@@ -94,7 +95,18 @@ static int call(struct parser *p, const char *name)
 		expect(p, ')');
 		return append(p, s);
 	}
+	if (str_eq(name, "near")) {
+		s.kind = STEP_NEAR;
+		expect(p, ',');
+		s.high = number(p);
+		expect(p, ')');
+		return append(p, s);
+	}
 	expect(p, ')');
+	if (str_eq(name, "stored")) {
+		s.kind = STEP_STORED;
+		return append(p, s);
+	}
 	for (int k = 0; k < ARRAY_LEN(of_rows); k++)
 		if (str_eq(name, of_rows[k].name)) {
 			if (s.per_row)
@@ -203,11 +215,11 @@ static bool definition(struct parser *p)
 
 bool formula_gives_one(enum sf f)
 {
-	struct formula_steps s;
+	struct formula_text t;
 	if (sf_info[f].arity > 0)
 		return false;
-	formula_parse(&s, f, -1);
-	return s.step[s.result].per_row;
+	formula_parse(&t, f, -1);
+	return formula_is_one(&t);
 }
 
 static bool reads_two(enum step_kind k) { return k >= STEP_ADD && k <= STEP_DIV; }
@@ -223,29 +235,49 @@ static bool find_rounded(struct formula_steps *s)
 	return readers == on_the_way || s->step[s->rounded].kind < STEP_NUMBER;
 }
 
-void formula_parse(struct formula_steps *to, enum sf f, int k)
+/* One form, up to a '|' or the end. */
+static void parse_form(struct parser *p, int k)
 {
-	static const char *const operands[] = {"a", "b", "c"}, mark[] = "kernel: ";
-	const char *text = k < 0 ? formula_of[f].value : formula_of[f].derivative[k];
-	struct parser p = {.to = to, .f = f, .start = text, .at = text};
-	to->n = 0;
-	to->kernel = k < 0;
-	if (str_starts(text, mark)) {
-		to->kernel = true;
-		p.at += strlen(mark);
-	}
-	for (int q = 0; q < sf_operands(f); q++)
-		give_name(&p, operands[q], append(&p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
+	static const char *const operands[] = {"a", "b", "c"};
+	struct formula_steps *to = p->to;
+	to->n = p->nname = 0;
+	for (int q = 0; q < sf_operands(p->f); q++)
+		give_name(p, operands[q], append(p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
 	if (k >= 0) {
-		bool one = formula_gives_one(f);
-		give_name(&p, "g", append(&p, (struct formula_step){.kind = STEP_COTANGENT, .per_row = one}));
-		give_name(&p, "y", append(&p, (struct formula_step){.kind = STEP_RESULT, .per_row = one}));
+		bool one = formula_gives_one(p->f);
+		give_name(p, "g", append(p, (struct formula_step){.kind = STEP_COTANGENT, .per_row = one}));
+		give_name(p, "y", append(p, (struct formula_step){.kind = STEP_RESULT, .per_row = one}));
 	}
-	while (definition(&p))
+	while (definition(p))
 		;
-	to->result = sum_of(&p);
-	if (*p.at)
-		fail(&p, "the steps should end");
+	to->result = sum_of(p);
+	eat(p, ' ');
+	if (*p->at && *p->at != '|')
+		fail(p, "the steps should end");
 	if (!find_rounded(to))
-		fail(&p, "what the result is made of by a sign or a fact is used elsewhere; the text ends");
+		fail(p, "what the result is made of by a sign or a fact is used elsewhere; the text ends");
+}
+
+static bool eat_word(struct parser *p, const char *word)
+{
+	eat(p, ' ');
+	bool is = str_starts(p->at, word);
+	p->at += is ? strlen(word) : 0;
+	return is;
+}
+
+void formula_parse(struct formula_text *to, enum sf f, int k)
+{
+	const char *text = k < 0 ? formula_of[f].value : formula_of[f].derivative[k];
+	struct parser p = {.f = f, .start = text, .at = text};
+	for (to->nform = 0; !to->nform || eat(&p, '|'); to->nform++) {
+		if (to->nform == FORMULA_FORMS)
+			fail(&p, "too many forms");
+		p.to = &to->form[to->nform];
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || k < 0 || p.to->needs;
+		parse_form(&p, k);
+	}
+	if (to->form[0].needs)
+		fail(&p, "the first form is what every target may do; the text ends");
 }

@@ -39,7 +39,40 @@ static struct num each_libm(const struct num *a, const void *ctx)
 	return fin(a) ? between_ends(a, f) : num_exact(DT_F64, (double)f->libm(a->hi));
 }
 
-struct num libm_of(const struct num *a, enum sf f) { return num_each(a, each_libm, &formula_of[f]); }
+struct num libm_of(const struct num *a, enum sf f, const struct how *h)
+{
+	struct num y = num_each(a, each_libm, &formula_of[f]);
+	if (h->l->flags & LF_NEAR)
+		num_widen(&y, formula_of[f].near);
+	if (!(y.flags & (NUM_NOFIN | NUM_ANY)) && 2 * num_mag(&y) >= num_format[h->l->compute].overflow)
+		y.flags |= y.hi > 0 ? NUM_PINF : NUM_NINF; /* Sleef's sinh overflows where exp does, which is twice as large */
+	return y;
+}
+
+/* The corners, and where either turns, bound the values of the rectangle. */
+struct num libm2_of(const struct num *a, const struct num *b, enum sf f)
+{
+	libm2_fn *g = formula_of[f].libm2;
+	if (!fin(a) || !fin(b))
+		return num_exact(DT_F64, (double)g(a->hi, b->hi));
+	const struct num *op[2] = {a, b};
+	long double end[2][3], y = g(ld(a), ld(b)), rad = 0, most = 0;
+	for (int k = 0; k < 2; k++) {
+		long double x = ld(op[k]), r = arg_rad(op[k], false);
+		r += r > 0 ? fabsl(x) * 0x1p-62L : 0;
+		end[k][0] = x - r;
+		end[k][1] = x + r;
+		end[k][2] = fabsl(x) <= r ? 0 : x;
+	}
+	if (a->rad == 0 && b->rad == 0 && a->hi == 0 && b->hi == 0)
+		return num_exact(DT_F64, (double)y);
+	for (int k = 0; k < 9; k++) {
+		long double at = g(end[0][k % 3], end[1][k / 3]);
+		rad = fmaxl(rad, fabsl(at - y));
+		most = fmaxl(most, at);
+	}
+	return of_long_double(y, rad > 0 ? (double)(rad * (1 + 0x1p-40L) + most * REL_LD) : 0);
+}
 
 /* ---- steps ---- */
 
@@ -127,6 +160,19 @@ static void run_step(const struct runner *r, int k)
 		for (int64_t i = 0; i < n; i++)
 			num_put(&y[i], within(x[i], s->low, s->high));
 		return;
+	case STEP_NEAR:
+		for (int64_t i = 0; i < n; i++) {
+			num_put(&y[i], x[i]);
+			num_widen(&y[i], s->high);
+		}
+		return;
+	case STEP_STORED:
+		for (int64_t i = 0; i < n; i++) {
+			num_put(&y[i], x[i]);
+			if (r->h->l->flags & LF_STORED)
+				how_step(&y[i], &(struct how){.dt = r->h->dt, .l = &(struct lic_rule){r->h->l->compute, r->h->l->acc, 0, LF_STEPS, "", 0}});
+		}
+		return;
 	case STEP_ADD:
 	case STEP_SUB:
 	case STEP_MUL:
@@ -146,7 +192,7 @@ static void run_step(const struct runner *r, int k)
 	}
 }
 
-const struct num *formula_run(
+static const struct num *run_form(
 	struct num *room, const sid *ids, const struct formula_steps *s, const struct formula_row *row, const struct how *h)
 {
 	/* An operator's result has the tensor's dtype where the licence says so (LF_STEPS); a kernel's steps never. */
@@ -159,40 +205,60 @@ const struct num *formula_run(
 	return values_of(&r, s->result);
 }
 
+void formula_run(
+	struct num *out, struct num *room, const sid *ids, const struct formula_text *t, const struct formula_row *row, const struct how *h)
+{
+	int64_t n = formula_is_one(t) ? 1 : row->n;
+	for (int k = 0; k < t->nform; k++) {
+		if ((h->l->flags & t->form[k].needs) != t->form[k].needs)
+			continue;
+		struct lic_rule rule = *h->l;
+		if (t->form[k].needs & LF_ONEDNN)
+			rule.flags |= LF_FTZ; /* which takes denormal bf16 as 0, too */
+		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule});
+		for (int64_t i = 0; i < n; i++)
+			num_put(&out[i], k ? num_hull(&out[i], &y[i]) : y[i]);
+	}
+}
+
 /* ---- maps, so many elements at a time ---- */
 enum { CHUNK = 32 };
 static const sid all[CHUNK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
+/* Elements at … at + n - 1 of a map. */
+static struct formula_row chunk_of(enum sf f, const struct num *v, const sid *const op[3], int64_t at, int64_t n)
+{
+	struct formula_row row = {.v = v, .n = MIN(n - at, CHUNK)};
+	for (int k = 0; k < sf_info[f].arity; k++)
+		row.op[k] = op[k] + at;
+	return row;
+}
+
 void formula_values(enum sf f, struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)
 {
-	struct formula_steps s;
+	struct formula_text t;
 	struct num room[FORMULA_STEPS * CHUNK];
-	int arity = sf_info[f].arity;
-	formula_parse(&s, f, -1);
+	formula_parse(&t, f, -1);
 	for (int64_t at = 0; at < n; at += CHUNK) {
-		struct formula_row row = {.v = v, .n = MIN(n - at, CHUNK)};
-		for (int k = 0; k < arity; k++)
-			row.op[k] = op[k] + at;
-		const struct num *r = formula_run(room, all, &s, &row, h);
-		for (int64_t i = 0; i < row.n; i++)
-			num_put(&y[at + i], r[i]);
+		struct formula_row row = chunk_of(f, v, op, at, n);
+		formula_run(y + at, room, all, &t, &row, h);
 	}
 }
 
 void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v,
 	const sid *const op[3], int64_t n, const struct how *h)
 {
-	struct formula_steps s;
-	struct num room[FORMULA_STEPS * CHUNK];
+	struct formula_text t;
+	struct num room[FORMULA_STEPS * CHUNK], out[CHUNK];
 	for (int k = 0; k < sf_info[f].arity; k++) {
-		formula_parse(&s, f, k);
+		formula_parse(&t, f, k);
 		for (int64_t at = 0; at < n; at += CHUNK) {
-			struct formula_row row = {.v = v, .g = g + at, .y = y + at, .n = MIN(n - at, CHUNK)};
-			for (int q = 0; q < sf_info[f].arity; q++)
-				row.op[q] = op[q] + at;
-			const struct num *r = formula_run(room, all, &s, &row, h);
+			struct formula_row row = chunk_of(f, v, op, at, n);
+			row.g = g + at;
+			row.y = y + at;
+			formula_run(out, room, all, &t, &row, h);
 			for (int64_t i = 0; i < row.n; i++)
-				num_put(&gx[at + i][k], r[i]);
+				num_put(&gx[at + i][k], out[i]);
 		}
 	}
 }

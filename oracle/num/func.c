@@ -807,9 +807,13 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #define LOOP_N(id)
 #define LOOP_R(id)
 #define LOOP_M(id)
-#define LIBM(id, function, arb, shape, what, derivative)                                                                                        \
-	UNARY(id) { return budget(libm_of(A, SF_##id), h); }                                                                                   \
+#define LIBM(id, function, arb, shape, near, what, derivative)                                                                                        \
+	UNARY(id) { return budget(libm_of(A, SF_##id, h), h); }                                                                                   \
 	LOOP_1(id)
+#define LIBM2(id, function, arb, what, ...)                                                                                                \
+	static struct num pair_##id(const struct num *a, const struct num *b) { return libm2_of(a, b, SF_##id); }                              \
+	UNARY(id) { return budget(num_pairwise(A, B, pair_##id), h); }                                                                         \
+	LOOP_2(id)
 #define FORMULA(id, arity, what, value, ...) STEPS_##arity(id)
 #define STEPS(id)                                                                                                                          \
 	static void b_##id(struct num *restrict y, const struct num *restrict v, const sid *const op[3], int64_t n, const struct how *h)       \

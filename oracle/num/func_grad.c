@@ -344,7 +344,8 @@ ADJ(NONE) { NOTHING; }
 #define STEPS_R1(id)
 #define STEPS_R2(id)
 #define STEPS_R3(id)
-#define LIBM(id, function, arb, shape, what, derivative) STEPS(id)
+#define LIBM(id, function, arb, shape, near, what, derivative) STEPS(id)
+#define LIBM2(id, function, arb, what, ...)                   STEPS(id)
 #define FORMULA(id, arity, what, value, ...)        STEPS_##arity(id)
 #define SF(id, arity, what)                         LOOP_##arity(id)
 #include "oracle/num/sf.def"

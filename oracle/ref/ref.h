@@ -102,6 +102,8 @@ bool ref_dims(struct ref_ctx *c, bool mask[MAX_RANK], int arg, int rank, bool al
 /* Groups the elements of t along the masked dims: entries in the order (kept index row-major, reduced index row-major).
  * nkept * nreduced = numel. The array is dense: use with tape_rows. */
 const sid *ref_rows(struct ref_ctx *c, const struct ref_tensor *t, const bool mask[MAX_RANK], int64_t *nkept, int64_t *nreduced);
+/* The reverse: result k, contiguous, sizes of m, from the scalars `first` on, which are in the order of ref_rows along one dim, or of none. */
+bool ref_out_rows(struct ref_ctx *c, int k, enum dtype dt, const struct meta *m, const bool mask[MAX_RANK], sid first);
 /* Sizes after reducing the masked dims. Returns the rank. */
 int ref_reduced(int64_t size[MAX_RANK], const struct meta *m, const bool mask[MAX_RANK], bool keepdim);
 static inline int64_t ref_arg_int(const struct ref_ctx *c, int k) { return c->n->arg[k].i.value; }

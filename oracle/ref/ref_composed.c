@@ -1,9 +1,60 @@
-/* ref_composed.c: rows that ops.def composes of others. WAITING for their formulas (branch form25): until then the reference says so. */
+/* ref_composed.c: operators that are functions of rows along a dim, a row of formula.def each. */
+#include "generated/op_id.h"
+#include "oracle/ref/ref.h"
 #include "oracle/ref/row_rules.h"
+#include "oracle/ref/shape.h"
 
-static bool waiting(struct ref_ctx *c) { return ref_unsupported(c, "no formula yet"); }
+/* f of the tensors that come first, all of the sizes and dtype of the first. */
+static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor)
+{
+	const struct meta *m = meta_of(c, 0);
+	bool mask[MAX_RANK];
+	const sid *op[3] = {0};
+	int64_t n = 0, len = 0;
+	int dim;
+	if (!shape_dim(c, &dim, dim_arg, m))
+		return false;
+	for (int d = 0; d < MAX_RANK; d++)
+		mask[d] = d == dim && m->rank > 0;
+	for (int k = 0; k < ntensor; k++)
+		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
+	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len));
+}
 
-bool ref_softmax(struct ref_ctx *c) { return waiting(c); }
-bool ref_softmax_backward_data(struct ref_ctx *c) { return waiting(c); }
-bool ref_log_softmax(struct ref_ctx *c) { return waiting(c); }
-bool ref_log_softmax_backward_data(struct ref_ctx *c) { return waiting(c); }
+static bool forward(struct ref_ctx *c, enum sf f)
+{
+	_Static_assert(
+		(int)A_softmax_dim == (int)A_log_softmax_dim && (int)A_softmax_half_to_float == (int)A_log_softmax_half_to_float, "alike");
+	if (c->n->arg[A_softmax_half_to_float].b)
+		return err_set(c->err, "softmax with half to float conversion is not supported on CPU");
+	return of_rows(c, f, A_softmax_dim, 1);
+}
+
+bool ref_softmax(struct ref_ctx *c) { return forward(c, SF_SOFTMAX); }
+bool ref_log_softmax(struct ref_ctx *c) { return forward(c, SF_LOG_SOFTMAX); }
+
+static bool backward(struct ref_ctx *c, enum sf f)
+{
+	const struct meta *grad = meta_of(c, A_softmax_backward_grad_output), *output = meta_of(c, A_softmax_backward_output);
+	enum dtype input = c->n->arg[A_softmax_backward_input_dtype].dtype;
+	if (!meta_same_sizes(grad, output))
+		return f == SF_SOFTMAX_BACKWARD ? err_set(c->err, "grad_output and output have different sizes")
+										: ref_unsupported(c, "grad_output of other sizes than output: PyTorch reads outside of output");
+	bool widened = grad->dtype == DT_F32 && input == DT_F16;
+	if (meta_numel(grad) == 0 && (grad->dtype != output->dtype || widened))
+		return ref_unsupported(c, "operands of different dtypes without elements, at which PyTorch does not look");
+	if (grad->dtype != output->dtype || widened)
+		return err_set(c->err, "grad_output, output and input are of different dtypes");
+	return of_rows(c, f, A_softmax_backward_dim, 2);
+}
+
+bool ref_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_SOFTMAX_BACKWARD); }
+bool ref_log_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_LOG_SOFTMAX_BACKWARD); }
+
+/* WAITING for their formulas: until then the reference says so. */
+static bool waiting(struct ref_ctx *c) { return ref_unsupported(c, "no formula of this row yet"); }
+
+bool ref_native_layer_norm(struct ref_ctx *c) { return waiting(c); }
+bool ref_native_layer_norm_backward(struct ref_ctx *c) { return waiting(c); }
+bool ref_nll_loss_forward(struct ref_ctx *c) { return waiting(c); }
+bool ref_nll_loss_backward(struct ref_ctx *c) { return waiting(c); }

@@ -440,6 +440,32 @@ bool ref_cos(struct ref_ctx *c) { return unary(c, SF_COS, COMMON_FLOAT); }
 bool ref_tanh(struct ref_ctx *c) { return unary(c, SF_TANH, COMMON_FLOAT); }
 bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT); }
 
+bool ref_sinh(struct ref_ctx *c) { return unary(c, SF_SINH, COMMON_FLOAT); }
+bool ref_cosh(struct ref_ctx *c) { return unary(c, SF_COSH, COMMON_FLOAT); }
+bool ref_erf(struct ref_ctx *c) { return unary(c, SF_ERF, COMMON_FLOAT); }
+bool ref_erfc(struct ref_ctx *c) { return unary(c, SF_ERFC, COMMON_FLOAT); }
+bool ref_hypot(struct ref_ctx *c) { return binary(c, SF_HYPOT, COMMON_KEEP); }
+
+/* The word chooses: exact, or by tanh. */
+static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by_tanh)
+{
+	const char *word = c->n->arg[op_arg(c->n->op, N_approximate)].str;
+	*f = str_eq(word, "none") ? exact : by_tanh;
+	return *f == exact || str_eq(word, "tanh") || err_set(c->err, "approximate argument must be either none or tanh.");
+}
+
+bool ref_gelu(struct ref_ctx *c)
+{
+	enum sf f;
+	return approximate(c, &f, SF_GELU, SF_GELU_TANH) && unary(c, f, COMMON_KEEP);
+}
+
+bool ref_gelu_backward(struct ref_ctx *c)
+{
+	enum sf f;
+	return approximate(c, &f, SF_GELU_BACKWARD, SF_GELU_TANH_BACKWARD) && binary(c, f, COMMON_KEEP);
+}
+
 bool ref_logical_not(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, A_logical_not_self);

@@ -413,7 +413,7 @@ static bool scan(struct ref_ctx *c, enum sf f)
 {
 	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
-	int64_t n, len, inner = 1;
+	int64_t n, len;
 	enum dtype dt = sum_type(c, 2);
 	if (!one_dim(c, mask, 1))
 		return false;
@@ -423,20 +423,11 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	if (of_two && f == SF_CUMPROD && dtype_nbytes(dt) <= dtype_nbytes(m->dtype))
 		return ref_unsupported(c, "gradient of %s into %s, which self is not: its backward works in self's dtype; convert self first",
 			op_info[c->n->op].name, dtype_info[dt].name);
-	sid *out = ref_out(c, 0, dt, m->size, m->rank, NULL);
-	if (!out)
-		return false;
 	const sid *own = ref_rows(c, c->in[A_reduction_self], mask, &n, &len), *e = ref_cast(c, own, meta_numel(m), dt);
 	sid first = tape_scan(c->t, f, dt, e, n, len);
 	if (of_two && meta_numel(m) && !c->t->over)
 		first = scan_backward(c, first, f, own, n, len, m->dtype);
-	for (int d = m->rank - 1; d >= 0 && !mask[d]; d--)
-		inner *= m->size[d];
-	/* Row r = (before, after dim): element j of it lies at (r / inner, j, r % inner). */
-	for (int64_t r = 0; r < n; r++)
-		for (int64_t j = 0; j < len; j++)
-			out[(r / inner * len + j) * inner + r % inner] = c->t->over ? 0 : first + (sid)(r * len + j);
-	return true;
+	return ref_out_rows(c, 0, dt, m, mask, first);
 }
 
 bool ref_cumsum(struct ref_ctx *c) { return scan(c, SF_CUMSUM); }

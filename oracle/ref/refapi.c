@@ -292,6 +292,24 @@ const sid *ref_rows(struct ref_ctx *c, const struct ref_tensor *t, const bool ma
 	return read_map(c, t, &m);
 }
 
+bool ref_out_rows(struct ref_ctx *c, int k, enum dtype dt, const struct meta *m, const bool mask[MAX_RANK], sid first)
+{
+	sid *out = ref_out(c, k, dt, m->size, m->rank, NULL);
+	int64_t inner = 1, len = 1;
+	int d = m->rank - 1;
+	if (!out)
+		return false;
+	for (; d >= 0 && !mask[d]; d--)
+		inner *= m->size[d];
+	len = d >= 0 ? m->size[d] : 1;
+	/* Element j of row r = (before, after dim) lies at (r / inner, j, r % inner). */
+	for (int64_t i = 0, n = meta_numel(m); i < n; i++) {
+		int64_t r = i / len, j = i % len;
+		out[(r / inner * len + j) * inner + r % inner] = c->t->over ? 0 : first + (sid)i;
+	}
+	return true;
+}
+
 int ref_reduced(int64_t size[MAX_RANK], const struct meta *m, const bool mask[MAX_RANK], bool keepdim)
 {
 	int r = 0;

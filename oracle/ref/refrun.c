@@ -346,11 +346,12 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 			if (meta_extent(&t->map) > r->storage[t->storage].ncells)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
-			if (c->grad && dtype_is_float(t->meta.dtype))
+			const bool grad = c->grad && dtype_is_float(t->meta.dtype) && !(op_info[c->n->op].constant >> k & 1);
+			if (grad)
 				run_separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
 			r->storage[t->storage].cloned = c->keeps_cells && has_other_cells(r, c->in[A_overlaid_self]);
-			t->base = run_new_base(r, c->grad && dtype_is_float(t->meta.dtype));
+			t->base = run_new_base(r, grad);
 			run_note_write(r, i, t->base);
 		}
 		t->requires_grad = ref_has_grad(r, t);

@@ -4,22 +4,23 @@
 #include "oracle/tape/adjoint_impl.h"
 
 struct rows {
-	struct formula_steps steps;
+	struct formula_text text;
 	struct formula_row row;
 	const struct tape_block *b;
-	struct num *room;
+	struct num *room, *out;
 	sid *ids;
 };
 
 /* k: which derivative; -1: the value. */
 static void rows_begin(struct rows *r, struct tape *t, const struct tape_block *b, int k)
 {
-	formula_parse(&r->steps, b->f, k);
+	formula_parse(&r->text, b->f, k);
 	r->b = b;
 	r->row = (struct formula_row){.v = t->val, .n = b->len};
-	r->room = ARENA_NEW(t->arena, struct num, r->steps.n * MAX(b->len, 1));
+	r->room = ARENA_NEW(t->arena, struct num, FORMULA_STEPS * MAX(b->len, 1));
+	r->out = ARENA_NEW(t->arena, struct num, MAX(b->len, 1));
 	r->ids = tape_ids(t, b->len);
-	for (int64_t i = 0; i < b->len; i++)
+	for (int64_t i = 0; i < MAX(b->len, 1); i++) /* what is one for a row is computed of empty rows, too */
 		r->ids[i] = (sid)i;
 }
 
@@ -28,7 +29,8 @@ static const struct num *run_row(struct rows *r, int64_t row, const struct how *
 	const sid *op[3] = {r->b->a, r->b->b, r->b->c};
 	for (int k = 0; k < sf_operands(r->b->f); k++)
 		r->row.op[k] = op[k] + row * r->b->len;
-	return formula_run(r->room, r->ids, &r->steps, &r->row, h);
+	formula_run(r->out, r->room, r->ids, &r->text, &r->row, h);
+	return r->out;
 }
 
 /* Scalars of each row. */
@@ -69,7 +71,7 @@ void adj_rows(struct adjoint_pass *s)
 			r.row.g = g + row * n;
 			r.row.y = t->val + b->first + row * n;
 			const struct num *c = run_row(&r, row, &s->h);
-			bool one = r.steps.step[r.steps.result].per_row;
+			bool one = formula_is_one(&r.text);
 			for (int64_t i = 0; i < b->len; i++)
 				adj_send(s, op[k][row * b->len + i], c[one ? 0 : i]);
 		}

@@ -23,7 +23,6 @@ SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, 
 NSELECTED = 4
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 RANGE = {"start": 1, "end": 7, "step": 2}
-REDUCE = ("sum", "prod", "mean", "amax", "amin")
 
 
 class Unknown(Exception):
@@ -65,6 +64,21 @@ class Example:
         if role in ("index1", "unique1", "ids"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
+        if role == "normed":
+            return self.operand(self.plain["normalized_shape"])
+        if role == "labels":
+            return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
+        if role == "class_weights":
+            return self.operand(None, '[3], seed={s}, fill="positive"')
+        if role == "total":
+            return self.operand(None, '[], seed={s}, fill="positive"')
+        if role == "loss":
+            return self.operand([])
+        if role == "shift":
+            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
+        if role == "moment":
+            n = len(self.plain["normalized_shape"])
+            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
         if role == "packed":    # two letters: no gradient
@@ -127,8 +141,12 @@ class Example:
             return "f64"
         if kind == "format":
             return "contiguous_format" if p["optional"] else "preserve_format"      # of an operand that is contiguous
-        if kind == "str" and role == "reduce":
-            return other or REDUCE[0]
+        if kind == "str":
+            return other or p["words"].split("|")[0]
+        if kind == "float":
+            return 0.5
+        if kind == "bools":
+            return [True] * p["length"]
         raise Unknown(f"{self.op['name']}: no example of a {kind}<{role}>")
 
     def value(self, p):
@@ -161,8 +179,8 @@ def choices(op: dict):
             yield {p["name"]: "number"}
         if p["kind"].startswith("Tensor") or p["role"] == "keep":
             continue
-        if p["role"] == "reduce":
-            yield from ({p["name"]: r} for r in REDUCE[1:])
+        if p["kind"] == "str":
+            yield from ({p["name"]: r} for r in p["words"].split("|")[1:])
         elif "default" in p:
             yield {p["name"]: True}
         elif p["optional"]:

@@ -128,7 +128,7 @@ def values(op, call, k, want, got, stats):
         return None
     ref = forward64(op, call, k)
     mag = magnitude(op, call, k) if op["licence"] in ("ARITH", "SUM", "SCAN", "MATMUL", "ACCUM") else None
-    if op["family"] == "composed":      # sums that cancel inside
+    if op["family"] == "composed" or any(p["role"] == "approximate" for p in op["params"]):      # sums that cancel inside
         mag = want.double().abs().nan_to_num(0, 0, 0)
         mag = (mag.max() if mag.numel() else mag).expand(want.shape)
     if ref is not None and (not isinstance(ref, torch.Tensor) or not ref.dtype.is_floating_point or ref.shape != want.shape):
@@ -160,7 +160,7 @@ def gradient(op, call, i, run, want, got, stats):
     summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
     if op["licence"] == "TRANS" and want.dtype == torch.float64 and s is not None:  # of tanh near 1: 1 - y * y, and double is all there is
         s = torch.stack([s, *[g.double().nan_to_num(0, 0, 0).abs().max() for g in run.gouts if g is not None and g.numel()]]).max()
-    if (op["licence"] in ("VAR", "MATMUL") or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
+    if (op["licence"] in ("VAR", "MATMUL") or op["family"] == "composed" or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
         x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():

@@ -92,6 +92,10 @@ static void put_list(const int64_t *v, int n)
 
 static void put_out(const struct tensor *t, int alias, struct arena *a)
 {
+	if (t->meta.absent) {
+		puts("NONE");
+		return;
+	}
 	printf("OUT %s ", dtype_info[t->meta.dtype].name);
 	put_list(t->meta.size, t->meta.rank);
 	put_list(t->meta.stride, t->meta.rank);
@@ -365,8 +369,8 @@ static void put_default(const struct param *q)
 		printf("%" PRId64, q->dflt.i);
 }
 
-static const char *const kind_name[NKINDS] = {
-	"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool", "dtype", "format", "str", "data"};
+static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool",
+	"dtype", "format", "str", "float", "bools", "data"};
 static const char *const licence_name[NLC] = {
 	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
 
@@ -388,6 +392,7 @@ static void put_op(int op)
 			k ? ", " : "", q->name, kind_name[q->kind], q->like ? q->like : "", q->optional, q->holes, q->kwonly, q->is_alias,
 			q->is_written);
 		const struct role_info *r = &role_info[q->role];
+		printf(", \"words\": \"%s\", \"length\": %d", q->words ? q->words : "", q->length);
 		printf(", \"stated\": %d", param_is_stated(q));
 		printf(", \"self\": %d, \"min_rank\": %d, \"max_rank\": %d, \"example\": \"%s\"", role_is_self(q), r->min_rank, r->max_rank,
 			r->example);

@@ -19,7 +19,8 @@ except ImportError:
 
 OURS = {"input", "input_view", "sym", "getitem"}        # rows of the language, not of ATen
 ATEN = {"Tensor": "Tensor", "Size": "List[int]", "Ints": "List[int]", "Dim": "int", "Dims": "List[int]", "Index": "int", "Step": "int",
-        "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "format": "int", "str": "str"}
+        "Int": "int", "Scalar": "number", "bool": "bool", "dtype": "int", "format": "int", "str": "str", "float": "float",
+        "bools": "List[bool]"}
 DTYPES = {"f32": torch.float32}
 FORMATS = {"contiguous_format": 0}      # as the schema has it: c10::MemoryFormat::Contiguous
 T_NUMBERS = 1 << 13
@@ -42,7 +43,7 @@ def plain_value(p):
     ones = torch.ones(3, 3)
     return {"Tensor": ones, "Tensors": [ones], "Size": [3, 3], "Ints": [1], "Dims": [0], "Dim": 0, "Index": 0, "Step": 1, "Int": 1,
             "Scalar": 1, "bool": False, "dtype": torch.float32, "format": torch.contiguous_format,
-            "str": "sum"}[p["kind"]]
+            "str": p["words"].split("|")[0], "float": 0.5, "bools": [True] * p["length"]}[p["kind"]]
 
 
 def takes_number(op, call, place):

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compiled/ahead.h"
+#include "compiled/run/ahead.h"
 #include "compiled/loops/cuda.h"
 #include "compiled/loops/emit_cuda.h"
 #include "compiled/targets/builtin/builtin.h"

@@ -41,8 +41,9 @@ static inline void arb_of_row(arb_t y, enum step_kind kind, const arb_struct *x,
 }
 
 /* out: initialised, n of them; true: one number for the row, out[0]. */
-static inline bool formula_arb(arb_struct *out, const struct formula_steps *s, const struct arb_row *r, slong prec)
+static inline bool formula_arb(arb_struct *out, const struct formula_text *text, const struct arb_row *r, slong prec)
 {
+	const struct formula_steps *s = &text->form[0];
 	arb_struct v[FORMULA_STEPS][ARB_ROW];
 	for (int k = 0; k < s->n; k++) {
 		const struct formula_step *t = &s->step[k];
@@ -56,6 +57,8 @@ static inline bool formula_arb(arb_struct *out, const struct formula_steps *s, c
 			case STEP_RESULT: arb_set(y, &r->y[i]); break;
 			case STEP_NUMBER: arb_set_d(y, t->low); break;
 			case STEP_NEG: arb_neg(y, x); break;
+			case STEP_NEAR:
+			case STEP_STORED:
 			case STEP_WITHIN: arb_set(y, x); break;
 			case STEP_CALL: arb_function(t->f)(y, x, prec); break;
 			case STEP_SUM:

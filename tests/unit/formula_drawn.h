@@ -14,6 +14,7 @@ struct drawn {
 	double (*call)(void *exec, enum sf f, double x);
 	double (*sum)(void *exec, double *x, int n);
 	bool (*coin)(void);
+	unsigned flags; /* of the licence */
 };
 
 struct drawn_row {
@@ -46,13 +47,14 @@ static inline double drawn_of_row(const struct drawn *d, enum step_kind kind, co
 	return most;
 }
 
-/* out: n numbers, or one (returned) for the row. */
-static inline bool formula_drawn(double *out, const struct drawn *d, const struct formula_steps *s, const struct drawn_row *r)
+/* out: n numbers, or one (returned) for the row; by any of the forms that are permitted. */
+static inline bool formula_drawn(double *out, const struct drawn *d, const struct formula_text *text, const struct drawn_row *r)
 {
+	const struct formula_steps *s = &text->form[text->nform > 1 && d->flags & text->form[1].needs && d->coin()];
 	double v[FORMULA_STEPS][DRAWN_ROW];
 	for (int k = 0; k < s->n; k++) {
 		const struct formula_step *t = &s->step[k];
-		bool move = t->kind <= STEP_NEG || t->kind == STEP_WITHIN || t->kind == STEP_MAX;
+		bool move = t->kind <= STEP_NEG || t->kind == STEP_WITHIN || t->kind == STEP_NEAR || t->kind == STEP_STORED || t->kind == STEP_MAX;
 		for (int i = 0; i < (t->per_row ? 1 : r->n); i++) {
 			double x = t->kind >= STEP_NEG ? v[t->x][s->step[t->x].per_row ? 0 : i] : 0, y = 0;
 			switch (t->kind) {
@@ -65,6 +67,8 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_SUM:
 			case STEP_MEAN:
 			case STEP_MAX: y = drawn_of_row(d, t->kind, v[t->x], r->n); break;
+			case STEP_STORED: y = d->flags & LF_STORED && d->coin() ? d->result(d->exec, x) : x; break;
+			case STEP_NEAR: y = x + (d->coin() ? t->high : d->coin() ? -t->high : 0); break;
 			case STEP_WITHIN:
 				y = x;
 				EXPECT(!(x < t->low) && !(x > t->high), "a step is %.17g, which formula.def says lies from %g to %g", x, t->low, t->high);

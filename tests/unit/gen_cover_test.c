@@ -9,13 +9,13 @@
 
 #include <stdlib.h>
 
+enum { MOST_WORDS = 8 }; /* of a str */
 struct seen {
 	int64_t made, gradient, dtype[NDTYPES];
 	int64_t plain[MAX_ARGS], other[MAX_ARGS]; /* per argument: its default or None; anything else */
-	int64_t reduce[5];
+	int64_t word[MOST_WORDS];
 };
 static struct seen seen[NOPS];
-static const char *const reduce_names[5] = {"sum", "prod", "mean", "amax", "amin"};
 
 /* ---- counting ------------------------------------------------------------------------------------------------------------- */
 
@@ -45,8 +45,11 @@ static void count_node(const struct prog *p, const struct node *n)
 		bool plain = q->has_default ? arg_is_default(q, &n->arg[k]) : n->arg[k].tag == ARG_NONE;
 		s->plain[k] += plain;
 		s->other[k] += !plain;
-		for (int i = 0; i < ARRAY_LEN(reduce_names) && q->role == R_REDUCE; i++)
-			s->reduce[i] += str_eq(n->arg[k].str, reduce_names[i]);
+		char word[MAX_WORD];
+		for (int i = 0; q->kind == K_STR && param_word(word, q, i); i++) {
+			CHECK(i < MOST_WORDS);
+			s->word[i] += str_eq(n->arg[k].str, word);
+		}
 	}
 }
 
@@ -57,7 +60,7 @@ static void count_gradients(const struct prog *p)
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		int grad = op_param(n->op, "requires_grad");
-		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(p, n, above) && !op_has(n->op, T_NONDIFF);
+		above[i] = grad >= 0 ? n->arg[grad].b : node_reads(p, n, above) && !node_is_constant(p, n);
 	}
 	for (int i = 0; i < p->nback; i++)
 		below[p->back[i].node] = true;
@@ -117,8 +120,9 @@ static int missing_of(int op, missing_fn *say)
 		const struct param *q = &o->param[k];
 		MISSING(!s->other[k], q->name);
 		MISSING((q->has_default || q->optional) && !s->plain[k], q->name);
-		for (int i = 0; i < ARRAY_LEN(reduce_names) && q->role == R_REDUCE; i++)
-			MISSING(!s->reduce[i], reduce_names[i]);
+		char word[MAX_WORD];
+		for (int i = 0; q->kind == K_STR && param_word(word, q, i); i++)
+			MISSING(!s->word[i], word);
 	}
 #undef MISSING
 	return n;

@@ -194,6 +194,10 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_AND: return x[0] != 0 && x[1] != 0;
 	case SF_CAST: return cast_to(e, b->dt, x[0]);
 	default:
+		if (formula_of[b->f].libm2) {
+			r = lib(e, formula_of[b->f].libm2((long double)x[0], (long double)x[1]));
+			break;
+		}
 		CHECK(formula_of[b->f].libm);
 		r = isinf(x[0]) ? (double)formula_of[b->f].libm(x[0]) : lib(e, formula_of[b->f].libm((long double)x[0]));
 	}
@@ -221,11 +225,11 @@ static bool is_formula(enum sf f) { return formula_of[f].derivative[0] != NULL; 
 /* Row `row` of a block (all of it, if its formula goes element by element) by its value's steps (k: -1) or derivative k. */
 static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int64_t row, int k)
 {
-	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin};
+	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin, e->l->flags};
 	const sid *op[3] = {b->a, b->b, b->c};
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
-	struct formula_steps s;
+	struct formula_text s;
 	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width};
 	formula_parse(&s, b->f, k);
 	for (int q = 0; q < sf_operands(b->f); q++)
@@ -440,7 +444,7 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 	case SF_TRUNC:
 	case SF_SIGN: give(e, id[0], 0); break;
 	case SF_CLAMP: give(e, id[0], inside_bounds(e, id) ? g : 0); break;
-	case SF_CAST: give(e, id[0], g); break;
+	case SF_CAST: give(e, id[0], cast_to(e, tape_dtype(&e->t, id[0]), g)); break; /* each, before they are added */
 	case SF_SELECT:
 		give(e, id[1], a != 0 ? g : 0);
 		give(e, id[2], a != 0 ? 0 : g);

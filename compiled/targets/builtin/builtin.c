@@ -2,11 +2,12 @@
  * test costs one result and never the oracle. Request: the target's name, the program's text and those of what comes next (ahead.h);
  * answer: the result as wire.h encodes it.
  * The child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
+#include "compiled/run/execute.h"
 #include "compiled/targets/builtin/builtin.h"
 
 #include <unistd.h>
 
-#include "compiled/ahead.h"
+#include "compiled/run/ahead.h"
 #include "compiled/defects/defects.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"

@@ -63,12 +63,15 @@ static void put_arg(struct json *j, const char *key, const struct prog *p, const
 	case ARG_STR: json_string(j, key, a->str); return;
 	case ARG_DATA: BUG("data belongs to an input, which is no node here");
 	case ARG_TENSORS:
+	case ARG_BOOLS:
 	case ARG_INTS: break;
 	}
 	json_array(j, key);
 	for (int k = 0; k < a->n; k++)
 		if (a->tag == ARG_INTS)
 			json_int(j, NULL, a->ints[k].value);
+		else if (a->tag == ARG_BOOLS)
+			json_bool(j, NULL, a->bools[k]);
 		else
 			put_ref(j, NULL, p, a->nodes[k]);
 	json_end(j);

@@ -81,6 +81,7 @@ void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
 	case ARG_STR: escape_python(sb, a->str); return;
 	case ARG_DATA: BUG("data belongs to an input, which is not a line of Python");
 	case ARG_TENSORS:
+	case ARG_BOOLS:
 	case ARG_INTS: break;
 	}
 	sb_putc(sb, '[');
@@ -88,6 +89,8 @@ void emit_arg(struct strbuf *sb, const struct prog *p, const struct arg *a)
 		sb_puts(sb, k ? ", " : "");
 		if (a->tag == ARG_INTS)
 			emit_int(sb, p, &a->ints[k]);
+		else if (a->tag == ARG_BOOLS)
+			sb_puts(sb, a->bools[k] ? "True" : "False");
 		else if (a->nodes[k] < 0)
 			sb_puts(sb, "None");
 		else

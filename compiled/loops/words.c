@@ -1,5 +1,5 @@
 /* words.c: see words.h. */
-#include "compiled/symbols/words.h"
+#include "compiled/loops/words.h"
 
 static void fixed(struct words *w, int64_t v) { w->word(w, WORD_FIXED, &v, NULL); }
 static void number(struct words *w, int64_t *v, int *of) { w->word(w, WORD_NUMBER, v, of); }
@@ -59,6 +59,11 @@ static void words_of_arg(struct words *w, struct arg *a, struct arena *arena)
 	case ARG_BOOL: fixed(w, a->b); return;
 	case ARG_DTYPE: fixed(w, (int64_t)a->dtype); return;
 	case ARG_FORMAT: fixed(w, (int64_t)a->format); return;
+	case ARG_BOOLS:
+		fixed(w, a->n);
+		for (int i = 0; i < a->n; i++)
+			fixed(w, a->bools[i]);
+		return;
 	case ARG_STR: words_of_text(w, a->str); return;
 	case ARG_DATA: fixed(w, a->n); return; /* each call has its own */
 	}

@@ -1,5 +1,5 @@
 /* code.c: see code.h. */
-#include "compiled/loops/code.h"
+#include "compiled/code.h"
 
 #include <stdlib.h>
 
@@ -12,8 +12,8 @@
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/shape.h"
 #include "compiled/loops/symbols.h"
-#include "compiled/steps.h"
-#include "compiled/symbols/marks.h"
+#include "compiled/steps/steps.h"
+#include "compiled/loops/marks.h"
 
 struct code {
 	struct arena arena;

@@ -1,11 +1,11 @@
 /* steps.c: the table of steps, and looking things up in it. */
-#include "compiled/steps.h"
+#include "compiled/steps/steps.h"
 
 #include "eager/base/base.h"
 
 const struct step_info compile_steps[NSTEPS] = {
 #define STEP(name, kind, stage, needs, validators, what) [STEP_##name] = {#name, STEP_OF_##kind, stage, needs, validators, what},
-#include "compiled/steps.def"
+#include "compiled/steps/steps.def"
 #undef STEP
 };
 

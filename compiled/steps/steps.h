@@ -9,7 +9,7 @@ enum step_kind { STEP_OF_WHOLE, STEP_OF_PART, STEP_OF_PASS, STEP_OF_CODE, STEP_O
 
 enum compile_step {
 #define STEP(name, ...) STEP_##name,
-#include "compiled/steps.def"
+#include "compiled/steps/steps.def"
 #undef STEP
 	NSTEPS
 };
