@@ -1,5 +1,5 @@
-/* compile.c: walks the steps of the built-in compiler (steps.def) and has those on rows, step_<name>. Between functionalise and the epilogue
- * the program is PURE (passes/pass.h); every step ends in step_done(). */
+/* compile.c: walks the steps of the built-in compiler (steps.def) and has those on rows, step_<name>. Between functionalise and the
+ * epilogue the program is PURE (passes/pass.h); every step ends in step_done(). */
 #include "compiled/compile.h"
 
 #include "compiled/decompose/decompose.h"

@@ -8,8 +8,9 @@
  *         d->out[0] = emit_where_self(d->b, d->in[A_masked_fill_mask], value, d->in[A_masked_fill_self]);
  *     }
  *
- * A row with a body needs no rule: the body says the same. A rule states values only. Sizes must be the row's; decompose() gives the result the row's strides, offset and memory of its own, or, of
- * a view, a place in the operand's memory. What a rule appends may be of no core row itself: it is decomposed in the next round.
+ * A row with a body needs no rule: the body says the same. A rule states values only. Sizes must be the row's; decompose() gives the
+ * result the row's strides, offset and memory of its own, or, of a view, a place in the operand's memory. What a rule appends may be of no
+ * core row itself: it is decomposed in the next round.
  *
  * Rounding: an intermediate value is never in a narrower dtype than the row's kernel has it in. f16 and bf16 are converted first, to f32,
  * or to f64 where the kernel computes in double, and the last row converts back: one rounding. So nothing is lost; a half's library

@@ -1,4 +1,5 @@
-/* pass.c: the passes by name, in the order in which they run (steps.def), and what they share: replacing values, inferring again what follows. */
+/* pass.c: the passes by name, in the order in which they run (steps.def), and what they share: replacing values, inferring again what
+ * follows. */
 #include "compiled/passes/pass.h"
 
 #include "generated/op_args.h"

@@ -114,10 +114,10 @@ loops() { # defects of the steps lower and reuse: found, named, and the same to 
 	has "the summary" "$tmp/out" '^4 defects, 4 found; .* step named right: 4; none planted: nothing found$'
 	cat >"$tmp/s.prog" <<-'EOP'
 		# scatterproof 1
-		x = input([17], seed=1)
+		x = input([17, 2], seed=1)
 		y = cumsum(x, 0)
-		z = flip(y, [0])
-		w = cumsum(z, 0)
+		z = t(y)
+		w = cumsum(z, 1)
 		return (w,)
 	EOP
 	for defect in tile_one_more reused_in_last_nest; do
@@ -171,7 +171,7 @@ usage() {
 	for target in eager+defect=alpha_lost functional+defect=cse_ignores_dim joint+defect=noop_expand passes+defect=nonsense passes+until=functional joint+until=joint passes+defect=tile_one_more passes+until=lower; do
 		"$bin" check "$src/corpus/seeds" --target builtin:$target >"$tmp/out" 2>"$tmp/err"
 		expect "$target" 2 $?
-		has "$target: is said" "$tmp/err" "target 'builtin:.*(no defect|compiles nothing|does not have|is not joint or|has no option)"
+		has "$target: is said" "$tmp/err" "target 'builtin:.*(no defect|compiles nothing|does not have|is no step|has no option)"
 	done
 	"$bin" check "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" --target builtin:joint+defect=alpha_lost --quiet >"$tmp/out" 2>"$tmp/err"
 	expect "a defect of an earlier step" 0 $?
