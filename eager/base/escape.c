@@ -82,6 +82,26 @@ void escape_lines(struct strbuf *sb, const char *indent, const char *s, size_t n
 	}
 }
 
+void escape_block(struct strbuf *sb, const char *indent, const char *s, size_t n)
+{
+	sb_puts(sb, n ? indent : "");
+	escape_lines(sb, indent, s, n);
+	if (n && s[n - 1] != '\n')
+		sb_putc(sb, '\n');
+}
+
+void escape_cell(struct strbuf *sb, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		if (s[i] == '\\') {
+			sb_puts(sb, "\\\\");
+			i++;
+		} else {
+			i += escape_char(sb, s + i, n - i);
+		}
+	}
+}
+
 static const char *in_arena(struct arena *a, struct strbuf *sb)
 {
 	const char *s = arena_strdup(a, sb->s);

@@ -23,6 +23,12 @@ const char *escaped_line(struct arena *a, const char *s);
 void escape_lines(struct strbuf *sb, const char *indent, const char *s, size_t n);
 const char *escaped_lines(struct arena *a, const char *indent, const char *s);
 
+/* Text that may hold anything, made harmless, newline and tab kept. Each line is preceded by indent; a final newline is
+ * added if there is none. */
+void escape_block(struct strbuf *sb, const char *indent, const char *s, size_t n);
+/* The same without indent; newline and tab too come out as \n and \t, backslash as \\: for one cell of a line. */
+void escape_cell(struct strbuf *sb, const char *s, size_t n);
+
 void escape_python(struct strbuf *sb, const char *s); /* a string literal, quotes included */
 void escape_shell(struct strbuf *sb, const char *s);  /* one word of a command; quoted only if it needs to be */
 

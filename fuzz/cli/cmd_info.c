@@ -3,6 +3,7 @@
 
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/campaign/source.h"
 #include "fuzz/gen/gen.h"
 #include "fuzz/gen/gen_call.h"
 #include "eager/base/json.h"

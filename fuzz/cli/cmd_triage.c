@@ -325,8 +325,10 @@ static void unlock_store(const char *db, int fd, struct arena *a)
 static int work_on(struct triage *t)
 {
 	int rc = list_todo(&t->todo, t->o->db);
-	if (rc != EXIT_CLEAN || !t->todo.n)
+	if (rc != EXIT_CLEAN)
 		return rc;
+	if (!t->todo.n)
+		return result_settle(t->o->db);
 	if (result_can_be_kept(t->o->db) != EXIT_CLEAN)
 		return EXIT_TARGET;
 	int lock = lock_store(t->o->db, t->todo.a);
@@ -335,9 +337,13 @@ static int work_on(struct triage *t)
 	t->todo.n = 0;
 	rc = list_todo(&t->todo, t->o->db);
 	if (rc == EXIT_CLEAN)
+		rc = result_settle(t->o->db);
+	if (rc == EXIT_CLEAN)
 		work_off(t);
 	while (t->running)
 		await_one(t);
+	if (rc == EXIT_CLEAN) /* several at a time do not see each other's causes */
+		rc = result_settle(t->o->db);
 	unlock_store(t->o->db, lock, t->todo.a);
 	return rc;
 }

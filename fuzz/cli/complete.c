@@ -1,13 +1,15 @@
 /* complete.c: the words before the last one are read as arguments.h would read them; that says what the last one is. */
 #include "fuzz/cli/complete.h"
 
+#include <stdlib.h>
+
 #include "compiled/targets/driver.h"
 #include "eager/lang/op.h"
 #include "fuzz/cli/bench.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/option_values.h"
-#include "fuzz/cli/options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/option_values.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/ask/pager.h"
 #include "reports/cause/store_cause.h"
 
 enum { MAX_WORDS = 512 };
@@ -84,13 +86,43 @@ static void offer_ops(const struct typed *t, const char *before)
 		offer_value(t, before, op_info[op].name);
 }
 
-/* Numbers of open causes; ids as soon as a digit is there. */
-static void offer_ids(struct typed *t)
+/* bash hands words over as they were typed: "~/f.db", "'my f.db'", "my\\ f.db" are the paths that it would make of them. */
+static const char *path_of_word(const char *word, struct arena *a)
+{
+	const char *home = getenv("HOME");
+	char quote = 0;
+	struct strbuf sb;
+	sb_init(&sb);
+	if (word[0] == '~' && (!word[1] || word[1] == '/') && home)
+		sb_puts(&sb, home);
+	for (const char *s = word + (sb.len ? 1 : 0); *s; s++) {
+		const bool escapes = *s == '\\' && s[1] && (!quote || (quote == '"' && strchr("\\\"$`", s[1])));
+		if (escapes)
+			sb_putc(&sb, *++s);
+		else if (quote ? *s == quote : *s == '"' || *s == '\'')
+			quote = quote ? 0 : *s;
+		else
+			sb_putc(&sb, *s);
+	}
+	const char *path = arena_strdup(a, sb.s);
+	sb_free(&sb);
+	return path;
+}
+
+/* zsh has taken the quotes away, and a name may have some. */
+static struct store *open_typed(const char *word, struct arena *a)
 {
 	enum store_status status;
 	struct err err = {0};
+	struct store *s = store_open(&status, word, STORE_READ, &err);
+	return s ? s : store_open(&status, path_of_word(word, a), STORE_READ, &err);
+}
+
+/* Numbers of open causes; ids as soon as a digit is there. */
+static void offer_ids(struct typed *t)
+{
 	struct store_causes all = {0};
-	struct store *s = t->db ? store_open(&status, t->db, STORE_READ, &err) : NULL;
+	struct store *s = t->db ? open_typed(t->db, &t->a) : NULL;
 	if (!s || store_causes(&all, s, &t->a) != STORE_OK)
 		all.n = 0;
 	for (int i = 0; i < all.n; i++) {

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "eager/base/escape.h"
 #include "eager/base/clock.h"
 #include "eager/base/guess.h"
 #include "eager/lang/op.h"
 #include "eager/base/output.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/pager.h"
 #include "fuzz/triage/title.h"
 #include "reports/cause/store_cause.h"
 #include "reports/life/baseline.h"
@@ -66,7 +67,7 @@ static const char *cell_text(struct arena *a, const struct store_value *v)
 	if (v->type == STORE_INT)
 		return arena_printf(a, "%" PRId64, v->i);
 	sb_init(&sb);
-	text_cell(&sb, v->s ? v->s : "", v->s ? v->nbytes : 0);
+	escape_cell(&sb, v->s ? v->s : "", v->s ? v->nbytes : 0);
 	const char *text = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return text;
@@ -126,9 +127,9 @@ static enum store_status check_words(struct session *x, enum store_word word, co
 		status = store_word_known(x->s, &known, &g, word, text[i]);
 		if (status == STORE_OK && !known) {
 			sb_printf(&x->complaint, "%s '", what[word]);
-			text_cell(&x->complaint, text[i], strnlen(text[i], 60));
+			escape_cell(&x->complaint, text[i], strnlen(text[i], 60));
 			sb_putc(&x->complaint, '\'');
-			text_cell(&x->complaint, guess_text(&g), strlen(guess_text(&g)));
+			escape_cell(&x->complaint, guess_text(&g), strlen(guess_text(&g)));
 			status = STORE_BAD;
 		}
 	}
@@ -173,14 +174,14 @@ static enum store_status put_artifact(struct session *x, const struct store_load
 	const struct store_loaded_artifact *artifact = store_loaded_artifact(f, x->o->artifact);
 	struct guess g;
 	if (artifact) {
-		text_block(&x->out.pending, "", artifact->bytes, artifact->nbytes);
+		escape_block(&x->out.pending, "", artifact->bytes, artifact->nbytes);
 		return STORE_OK;
 	}
 	guess_start(&g, x->o->artifact, strlen(x->o->artifact));
 	for (int i = 0; i < f->nartifacts; i++)
 		guess_add(&g, f->artifact[i].name, strlen(f->artifact[i].name));
 	sb_printf(&x->complaint, "finding %.*s has no artifact '%.60s'", STORE_ID_DIGITS, f->hex, x->o->artifact);
-	text_cell(&x->complaint, guess_text(&g), strlen(guess_text(&g)));
+	escape_cell(&x->complaint, guess_text(&g), strlen(guess_text(&g)));
 	return STORE_BAD;
 }
 
@@ -194,7 +195,7 @@ static enum store_status put_program(struct session *x, const struct store_loade
 			text = f->programs[i].text;
 		}
 	if (text && !several) {
-		text_block(&x->out.pending, "", text, strlen(text));
+		escape_block(&x->out.pending, "", text, strlen(text));
 		return STORE_OK;
 	}
 	sb_printf(&x->complaint, "%s of finding %.*s begins with '%.40s' (`findings show %.*s` lists them; at least %d digits)",
@@ -365,7 +366,7 @@ static enum store_status do_export(struct session *x)
 		status = STORE_IO;
 	} else if (status == STORE_OK) {
 		sb_printf(&x->out.pending, "%d finding%s in ", n, n == 1 ? "" : "s");
-		text_cell(&x->out.pending, x->o->out, strlen(x->o->out));
+		escape_cell(&x->out.pending, x->o->out, strlen(x->o->out));
 		sb_putc(&x->out.pending, '\n');
 	}
 	sb_free(&sb);

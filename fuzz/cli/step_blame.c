@@ -1,9 +1,12 @@
 /* step_blame.c: who is to blame for a (minimised) program: who can reach it, which stage, what cures it; and so its cause. */
 #include "compiled/targets/driver.h"
+#include "eager/base/output.h"
 #include "fuzz/cli/triage_steps.h"
 #include "fuzz/triage/cause.h"
+#include "fuzz/triage/cause_join.h"
 #include "fuzz/triage/confirm.h"
 #include "fuzz/triage/facts.h"
+#include "reports/cause/json_doc.h"
 
 /* The plainest spelling that fails in the same way: what only the overload shows concerns few. */
 static const char *reach_of(struct triage_case *c, const struct failure *f)
@@ -67,10 +70,23 @@ static const char *environment_of_case(struct triage_case *c)
 	return text;
 }
 
-static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *cause, const char *facts)
+/* That of another finding, if only sorts of one bug are between them. */
+static const char *joined(struct triage_case *c, const char *text, const char *cure, const char *facts)
+{
+	struct cause_join *j;
+	struct json_doc *d = json_doc_open(facts, strlen(facts));
+	const struct cause_evidence e = {finding_kind_name[c->x.f.kind], cure, json_doc_text(d, c->a, "$.predicted")};
+	json_doc_close(d);
+	if (cause_join_load(&j, c->store, c->x.f.hex, c->a) == STORE_OK)
+		return cause_join_of(j, c->x.f.hex, text, &e);
+	complain("causes cannot be read: %s", store_message(c->store));
+	return text;
+}
+
+static bool record(struct triage_case *c, const struct blame *b, const char *reach, const char *text, const char *facts)
 {
 	const char *environment = c->store ? environment_of_case(c) : "";
-	const char *cure = cause_cure(b, c->a);
+	const char *cure = cause_cure(b, c->a), *cause = c->store ? joined(c, text, cure, facts) : text;
 	case_begin(c);
 	if (reach[0])
 		case_event(c, EVENT_REACH, reach, NULL);
@@ -78,6 +94,7 @@ static bool record(struct triage_case *c, const struct blame *b, const char *rea
 	if (cure[0])
 		case_event(c, EVENT_CURE, cure, NULL);
 	case_event(c, EVENT_CAUSE, cause, NULL);
+	case_artifact(c, VARIANT_ARTIFACT, text);
 	for (int i = 0; i < b->nartifacts; i++)
 		case_artifact(c, b->artifact[i].name, b->artifact[i].text);
 	case_artifact(c, FACTS_ARTIFACT, facts);

@@ -1,4 +1,5 @@
-/* cause.h: when two findings have one cause: the text of it is the same.
+/* cause.h: what is to be said of the cause of one finding. Two findings have one cause if that is the same, or of one bug in several sorts
+ * (cause_key.h), and no version tells them apart (cause_join.h).
  *
  *     torch:inductor: gradient, wrong; aten.index_put
  *     torch:inductor: layout predicted wrong; aten.slice_scatter

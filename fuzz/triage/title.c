@@ -82,6 +82,8 @@ static const char *called(const struct store_cause *c, const struct prog *p, str
 	const int wrong = few_matter(c, n) ? wrong_node(p, c->tensor) : -1;
 	if (wrong >= 0)
 		return arena_printf(a, "`%s` among %d operators", plain_name(p->node[wrong].op, a), n);
+	if (!c->minimised && n > MOST_NAMED) /* the first few say nothing of what matters */
+		return arena_printf(a, "%d operators, not minimised yet", n);
 	struct strbuf sb;
 	if (n == 2 && is_chain(p, node[0], node[1]))
 		return arena_printf(a, "`%s` of `%s`", plain_name(p->node[node[1]].op, a), plain_name(p->node[node[0]].op, a));

@@ -6,7 +6,8 @@
  *     `slice_scatter`: gradient is wrong (its layout is predicted wrong) with torch.compile
  *
  * What is called, in the order of the program (the smallest that shows it; inputs and constants left out); of a program that nobody has
- * made smaller, the operator that makes the wrong tensor ("`mean` among 24 operators: result is wrong"). Then which tensor is wrong and
+ * made smaller, the operator that makes the wrong tensor ("`mean` among 24 operators: result is wrong"), or, of what raises, how many there
+ * are ("24 operators, not minimised yet: raises ..."). Then which tensor is wrong and
  * how; where. A title is for people: nothing compares titles. */
 #ifndef SCATTERPROOF_TITLE_H
 #define SCATTERPROOF_TITLE_H

@@ -1,4 +1,5 @@
-/* store_cause.c: one query, ordered as causes are counted; then words that people type, looked up in its answer. */
+/* store_cause.c: one query, ordered as causes are counted, and one of their findings; then words that people type, looked up in what they
+ * say. */
 #include "reports/cause/store_cause.h"
 
 #include <stdlib.h>
@@ -21,10 +22,7 @@ enum column {
 	NOBS,
 	FIRST,
 	LAST,
-	STATES,
-	TARGETS,
 	OPS,
-	IDS,
 	KIND,
 	TARGET,
 	PROGRAM,
@@ -39,7 +37,6 @@ enum column {
 	PATTERN,
 	NWRONG,
 	NUMBER,
-	NUMBERS,
 	NCOLUMNS
 };
 
@@ -50,8 +47,8 @@ static const char sql[] =
 	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
 	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
 	"g.finding = e.finding group by g.cause) "
-	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.states, c.targets, c.ops, "
-	"c.ids, f.kind, s.target, p.text, s.minimised, "
+	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.ops, "
+	"f.kind, s.target, p.text, s.minimised, "
 	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
 	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
 	"coalesce(u.url, ''), s.signature, "
@@ -62,7 +59,7 @@ static const char sql[] =
 	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
 	"order by at, id limit 1), ''), "
 	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "
-	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end, c.number, c.numbers "
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end, c.number "
 	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
 	"join finding f on lower(hex(f.id)) = c.full_id "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
@@ -73,6 +70,7 @@ struct reading {
 	struct store_causes *out;
 	struct arena *a;
 	int cap;
+	const char **cause; /* what each is called in the store */
 };
 
 static const char *text_at(const struct store_value *v, struct arena *a) { return arena_strdup(a, v->s ? v->s : ""); }
@@ -106,7 +104,6 @@ static const char *const *versions_of(int *n, const char *text, struct arena *a)
 
 static struct store_cause cause_of_row(const struct store_value *v, struct arena *a)
 {
-	int n;
 	const char *const cause = text_at(&v[CAUSE], a), *without = strstr(cause, NOT_TRIAGED);
 	struct store_cause c = {.number = (int)v[NUMBER].i,
 		.full_id = text_at(&v[FULL_ID], a),
@@ -131,16 +128,11 @@ static struct store_cause cause_of_row(const struct store_value *v, struct arena
 		.last_seen = text_at(&v[LAST], a),
 		.nfindings = v[NFINDINGS].i,
 		.nobs = v[NOBS].i};
-	c.id = arena_printf(a, "%.*s", STORE_ID_DIGITS, c.full_id);
 	if (!finding_severity_find(&c.severity, text_at(&v[SEVERITY], a))) /* an event may say anything */
 		c.severity = SEVERITY_NORMAL;
 	if (!finding_kind_find(&c.kind, text_at(&v[KIND], a)))
 		BUG("a foreign key holds");
-	c.numbers = words_of(&n, text_at(&v[NUMBERS], a), a);
-	c.ids = words_of(&c.nids, text_at(&v[IDS], a), a);
 	c.versions = versions_of(&c.nversions, text_at(&v[VERSIONS], a), a);
-	c.states = words_of(&n, text_at(&v[STATES], a), a);
-	c.targets = words_of(&n, text_at(&v[TARGETS], a), a);
 	return c;
 }
 
@@ -152,19 +144,146 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 		return true;
 	CHECK(ncols == NCOLUMNS);
 	if (r->out->n == r->cap) {
-		r->out->cause = ARENA_GROW(r->a, struct store_cause, r->out->cause, r->out->n, r->cap + 64);
-		r->cap += 64;
+		r->out->cause = ARENA_GROW(r->a, struct store_cause, r->out->cause, r->out->n, 2 * r->cap + 64);
+		r->cause = ARENA_GROW(r->a, const char *, r->cause, r->out->n, 2 * r->cap + 64);
+		r->cap = 2 * r->cap + 64;
 	}
+	r->cause[r->out->n] = text_at(&v[CAUSE], r->a);
 	r->out->cause[r->out->n] = cause_of_row(v, r->a);
 	r->out->n++;
 	return true;
 }
 
+/* ---- the findings of each ------------------------------------------------------------------------------------------------------------ */
+
+struct member {
+	const char *cause, *full_id, *state, *target, *own; /* own: what cause.h says of it (fuzz/triage/cause_join.h) */
+	const char *number, *id;
+};
+struct members {
+	struct arena *a;
+	int n, cap;
+	struct member *of; /* by cause; of one cause in the order in which they were first seen */
+};
+
+static const char members_sql[] =
+	"select s.cause, lower(hex(s.finding)), s.state, s.target, row_number() over (order by s.first_seen, s.finding) as nth, "
+	"coalesce((select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = 'variant' "
+	"order by x.at desc, x.id desc limit 1), s.cause) from finding_summary s order by s.cause, nth";
+
+static bool take_member(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct members *m = ctx;
+	(void)ncols, (void)names;
+	if (!v)
+		return true;
+	if (m->n == m->cap) {
+		m->of = ARENA_GROW(m->a, struct member, m->of, m->n, 2 * m->cap + 64);
+		m->cap = 2 * m->cap + 64;
+	}
+	m->of[m->n++] = (struct member){text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a),
+		text_at(&v[5], m->a), arena_printf(m->a, "%lld", (long long)v[4].i), NULL};
+	return true;
+}
+
+static int by_full_id(const void *a, const void *b)
+{
+	return strcmp((*(const struct member *const *)a)->full_id, (*(const struct member *const *)b)->full_id);
+}
+
+static int alike(const char *a, const char *b)
+{
+	int n = 0;
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* As many digits as tell it from all others, at least STORE_ID_DIGITS. */
+static void give_ids(struct members *m)
+{
+	struct member **sorted = ARENA_NEW(m->a, struct member *, MAX(m->n, 1));
+	for (int i = 0; i < m->n; i++)
+		sorted[i] = &m->of[i];
+	qsort(sorted, (size_t)m->n, sizeof *sorted, by_full_id);
+	for (int i = 0; i < m->n; i++) {
+		const int before = i ? alike(sorted[i]->full_id, sorted[i - 1]->full_id) : 0;
+		const int after = i + 1 < m->n ? alike(sorted[i]->full_id, sorted[i + 1]->full_id) : 0;
+		sorted[i]->id = arena_printf(m->a, "%.*s", MAX(STORE_ID_DIGITS, MAX(before, after) + 1), sorted[i]->full_id);
+	}
+}
+
+static void add_variant(struct store_cause *c, const struct member *f, struct arena *a)
+{
+	enum { MOST = 64 }; /* stores are anybody's */
+	struct store_variant *room = (struct store_variant *)(uintptr_t)c->variant;
+	int i = 0;
+	if (!room)
+		c->variant = room = ARENA_ZNEW(a, struct store_variant, MIN(c->nids, MOST));
+	while (i < c->nvariants && !str_eq(room[i].text, f->own))
+		i++;
+	if (i == MOST)
+		return;
+	if (i == c->nvariants)
+		room[c->nvariants++] = (struct store_variant){.text = f->own, .ids = ARENA_NEW(a, const char *, c->nids)};
+	((const char **)(uintptr_t)room[i].ids)[room[i].nids++] = f->id;
+}
+
+/* f: its n findings. */
+static void give_findings(struct store_cause *c, const struct member *f, int n, struct arena *a)
+{
+	const char **column[4];
+	for (int k = 0; k < ARRAY_LEN(column); k++)
+		column[k] = ARENA_NEW(a, const char *, n);
+	c->nids = n;
+	c->ids = column[0];
+	c->states = column[1];
+	c->targets = column[2];
+	c->numbers = column[3];
+	for (int i = 0; i < n; i++) {
+		const char *const word[ARRAY_LEN(column)] = {f[i].id, f[i].state, f[i].target, f[i].number};
+		for (int k = 0; k < ARRAY_LEN(column); k++)
+			column[k][i] = word[k];
+		if (str_eq(f[i].full_id, c->full_id))
+			c->id = f[i].id;
+		add_variant(c, &f[i], a);
+	}
+	if (c->nvariants < 2)
+		c->nvariants = 0;
+}
+
+/* The first member of that cause, or where it would be. */
+static int first_of(const struct members *m, const char *cause)
+{
+	int low = 0, high = m->n;
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+		if (strcmp(m->of[middle].cause, cause) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a)
 {
 	struct reading r = {.out = out, .a = a};
+	struct members m = {.a = a};
 	*out = (struct store_causes){.n = 0};
-	return store_query_sql(s, sql, NULL, take_row, &r);
+	enum store_status status = store_query_sql(s, sql, NULL, take_row, &r);
+	if (status == STORE_OK)
+		status = store_query_sql(s, members_sql, NULL, take_member, &m);
+	give_ids(&m);
+	for (int i = 0; i < out->n && status == STORE_OK; i++) {
+		const int from = first_of(&m, r.cause[i]);
+		int to = from;
+		while (to < m.n && str_eq(m.of[to].cause, r.cause[i]))
+			to++;
+		out->cause[i].id = arena_printf(a, "%.*s", STORE_ID_DIGITS, out->cause[i].full_id);
+		give_findings(&out->cause[i], &m.of[from], to - from, a);
+	}
+	return status;
 }
 
 struct gathering {
@@ -233,7 +352,7 @@ const struct store_cause *store_causes_find(const struct store_causes *all, cons
 		return by_number(all, word, complaint);
 	for (int i = 0; i < all->n; i++)
 		for (int k = 0; k < all->cause[i].nids; k++) {
-			const size_t n = MIN(strlen(word), (size_t)STORE_ID_DIGITS);
+			const size_t n = MIN(strlen(word), strlen(all->cause[i].ids[k]));
 			if (n < STORE_MIN_PREFIX || strncasecmp(all->cause[i].ids[k], word, n) != 0 || found == &all->cause[i])
 				continue;
 			if (found) {

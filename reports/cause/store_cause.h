@@ -17,9 +17,15 @@
 
 #include "reports/store/store.h"
 
+/* One of several texts of findings that are one bug in several sorts (fuzz/triage/cause_join.h). */
+struct store_variant {
+	const char *text;
+	int nids;
+	const char *const *ids; /* of each of its findings, the earliest first */
+};
 struct store_cause {
 	int number;
-	const char *full_id, *id; /* the representative: 32 hex digits; the first STORE_ID_DIGITS of them */
+	const char *full_id, *id; /* the representative: 32 hex digits; the first of them (ids) */
 	const char *text;         /* as triage names it; of a finding that triage has not had, its signature */
 	bool triaged;             /* it has a cause */
 	bool minimised;           /* program is smaller than the one that was found */
@@ -42,10 +48,12 @@ struct store_cause {
 	int64_t nwrong;      /* how many of its elements are wrong; 0 if unknown */
 	int nversions;
 	const char *const *versions; /* of the family, in which one of its findings was seen, the oldest first */
-	int nids;                    /* also of states, targets and numbers */
+	int nvariants;               /* 0, or at least 2; that of the earliest finding first */
+	const struct store_variant *variant;
+	int nids; /* also of states, targets and numbers */
 	const char *const *numbers;
-	const char *const *ids;                     /* STORE_ID_DIGITS digits of each finding, the representative among them */
-	const char *const *states, *const *targets; /* of each finding, in the same order */
+	const char *const *ids;                     /* of each finding, the earliest first: STORE_ID_DIGITS digits, or as many … */
+	const char *const *states, *const *targets; /* … as tell it from all findings of the store; the others in the same order */
 };
 struct store_causes {
 	int n;

@@ -7,7 +7,6 @@
 #include "eager/base/version.h"
 #include "eager/lang/prog.h"
 #include "reports/life/lifecycle.h"
-#include "reports/render/findings_show.h"
 
 enum { MAX_BASELINE = 64 << 20, MAX_ENTRIES = 100000 };
 static const char header[] = "# scatterproof baseline 1", indent[] = "    ";
@@ -21,7 +20,7 @@ static void put_line(struct strbuf *sb, const char *key, const char *value)
 	if (!n)
 		return;
 	sb_printf(sb, "%s ", key);
-	text_cell(sb, value, n);
+	escape_cell(sb, value, n);
 	sb_putc(sb, '\n');
 }
 
@@ -69,7 +68,7 @@ static void put_finding(struct strbuf *sb, const struct store_loaded *f)
 	for (const char *s = program; *s;) {
 		size_t n = strcspn(s, "\n");
 		sb_puts(sb, n ? indent : "");
-		text_cell(sb, s, n);
+		escape_cell(sb, s, n);
 		sb_putc(sb, '\n');
 		s += n + (s[n] == '\n');
 	}
@@ -354,7 +353,7 @@ const struct baseline_entry *baseline_find(const struct baseline *b, const char 
 	struct strbuf sb;
 	const struct baseline_entry *found = NULL;
 	sb_init(&sb);
-	text_cell(&sb, signature, strcspn(signature, "\n"));
+	escape_cell(&sb, signature, strcspn(signature, "\n"));
 	for (int i = 0; b && i < b->n && !found; i++) {
 		const struct baseline_entry *e = &b->entry[i];
 		if (e->kind == kind && str_eq(e->family, family) && str_eq(e->signature, sb.s))

@@ -153,14 +153,6 @@ enum store_status finding_decide(struct store *s, const struct decision *d, int6
 
 /* ---- fixes ------------------------------------------------------------------------------------------------------------------------- */
 
-bool fix_contradicted(const char *fixed, const char *seen) { return !fixed[0] || !seen[0] || version_compare(seen, fixed) >= 0; }
-
-const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a)
-{
-	return arena_printf(a, "a candidate regression: marked fixed%s%s, seen again%s%s, unconfirmed", fixed[0] ? " in " : "", fixed,
-		seen[0] ? " in " : "", seen);
-}
-
 /* The version of the fix that stands, NULL if none does. */
 static const char *standing_fix(const struct store_loaded *f)
 {

@@ -40,11 +40,6 @@ enum store_status finding_decide_all(struct store *s, const struct decision *d, 
 /* One. now: dated later if events of the finding are (a clock elsewhere), so that the decision is the latest. */
 enum store_status finding_decide(struct store *s, const struct decision *d, int64_t now, const char *tool);
 
-/* What a sighting in version `seen` (version_of_environment; "" if unknown) says of a fix in `fixed` ("" if any later sighting counts). */
-bool fix_contradicted(const char *fixed, const char *seen);
-/* The note that a candidate regression has. */
-const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a);
-
 enum after_fix { FIX_NO_MATTER, FIX_DOUBTED, FIX_REFUTED }; /* nothing new; open as a candidate; regressed */
 /* f, as it is loaded, was seen again in an environment. Records what that makes of a fix that stands. Writes, one transaction. */
 enum store_status finding_seen_after_fix(enum after_fix *out, struct store *s, const struct store_loaded *f, const char *versions,

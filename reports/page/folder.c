@@ -82,7 +82,11 @@ enum folder_status folder_write(const struct folder *f, const char *name, const 
 
 /* ---- folders of causes that are no longer shown -------------------------------------------------------------------------------------- */
 
-static bool is_id(const char *name) { return strlen(name) == STORE_ID_DIGITS && name[strspn(name, "0123456789abcdef")] == 0; }
+static bool is_id(const char *name)
+{
+	const size_t n = strlen(name);
+	return n >= STORE_ID_DIGITS && n <= 32 && name[strspn(name, "0123456789abcdef")] == 0;
+}
 
 static enum folder_status drop_one(const struct folder *f, const char *name, const struct folder_drop *d, struct err *err)
 {

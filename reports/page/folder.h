@@ -21,8 +21,8 @@ enum folder_status folder_inside(struct folder *out, const struct folder *f, con
 void folder_close(struct folder *f);
 /* name: without a slash. FOLDER_WORLD: the file is as it was before, and no half of it is left. */
 enum folder_status folder_write(const struct folder *f, const char *name, const struct strbuf *bytes, struct err *err);
-/* Takes away folders inside f that are ours (named by STORE_ID_DIGITS hex digits, with the file `mark` inside, no link) and that keep does
- * not want: of each the files named, `mark` last, and the folder itself if nothing else lies in it. */
+/* Takes away folders inside f that are ours (named by STORE_ID_DIGITS hex digits or more, with the file `mark` inside, no link) and that
+ * keep does not want: of each the files named, `mark` last, and the folder itself if nothing else lies in it. */
 struct folder_drop {
 	bool (*keep)(void *ctx, const char *name);
 	void *ctx;

@@ -43,12 +43,24 @@ void issue_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	sb_free(&helps);
 }
 
-/* Only of what users of public functions do not meet. */
+/* What users of public functions do not meet; in which sorts the bug was seen. */
 void issue_reach(struct strbuf *sb, const struct cause_page *p)
 {
-	if (str_eq(p->c->reach, "aten"))
-		sb_puts(sb,
-			"### Who meets it\n\nOnly a direct call of the overload in `torch.ops.aten` met it; by public functions it was not seen.\n\n");
+	const struct store_cause *c = p->c;
+	const bool aten = str_eq(c->reach, "aten");
+	if (aten || c->nvariants)
+		sb_puts(sb, "### Who meets it\n\n");
+	if (aten)
+		sb_puts(sb, "Only a direct call of the overload in `torch.ops.aten` met it; by public functions it was not seen.\n\n");
+	if (c->nvariants)
+		sb_printf(sb, "It was seen in %d variants:\n\n", c->nvariants);
+	for (int i = 0; i < c->nvariants; i++) {
+		sb_puts(sb, "* ");
+		markup_code(sb, c->variant[i].text, MARKUP_LINE);
+		sb_printf(sb, ", in %d finding%s\n", c->variant[i].nids, plural(c->variant[i].nids));
+	}
+	if (c->nvariants)
+		sb_putc(sb, '\n');
 }
 
 /* ---- PyTorch's own comparisons ------------------------------------------------------------------------------------------------------- */

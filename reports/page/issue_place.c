@@ -175,6 +175,7 @@ void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 		put_predicted(&place, p, a);
 		put_predicted_in_blame(&place, p, a);
 		put_graphs(&place, p, op, a);
+		issue_code(&place, p, op, wants_backward(p, a), a);
 	}
 	if (first[0]) {
 		sb_puts(&place, "The first value that is wrong is ");

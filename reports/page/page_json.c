@@ -149,7 +149,7 @@ static void put_findings(struct json *j, const struct cause_page *p)
 	json_array(j, "findings");
 	for (int at = 0; (f = page_finding_next(&at, p->all, p->c));) {
 		json_object(j, NULL);
-		json_text(j, "id", f->full_id, STORE_ID_DIGITS);
+		json_string(j, "id", p->c->ids[at - 1]);
 		json_string(j, "target", f->target);
 		json_string(j, "state", f->state);
 		json_string(j, "severity", f->severity);
@@ -158,6 +158,20 @@ static void put_findings(struct json *j, const struct cause_page *p)
 		json_string(j, "first_seen", f->first_seen);
 		json_string(j, "last_seen", f->last_seen);
 		put(j, "issue", f->issue);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void put_variants(struct json *j, const struct store_cause *c)
+{
+	if (!c->nvariants)
+		return;
+	json_array(j, "variants");
+	for (int i = 0; i < c->nvariants; i++) {
+		json_object(j, NULL);
+		json_string(j, "cause", c->variant[i].text);
+		put_words(j, "ids", &(struct page_words){c->variant[i].nids, c->variant[i].ids});
 		json_end(j);
 	}
 	json_end(j);
@@ -247,6 +261,7 @@ void page_json(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	put(&j, "environment", p->environment);
 	put_graphs(&j, p);
 	put_upstream(&j, p);
+	put_variants(&j, p->c);
 	put_findings(&j, p);
 	put_observations(&j, p);
 	put_history(&j, p);

@@ -20,6 +20,7 @@
  *      "environment": "…",                                            what collect_env said; else versions, device and machine
  *      "graphs": [{"name": "backward graph", "text": "…"}],           artifacts "… graph", "… code", "operators"; each cut at 256 KiB
  *      "upstream": [{"issue": "https://…", "remark": "…"}],           upstream issues that look alike (upstream.h)
+ *      "variants": [{"cause": "…", "ids": ["3fa2c1d0"]}],             one bug in several sorts: what triage says of each, and its findings
  *      "findings": [{"id", "target", "state", "severity", "signature", "nobs", "first_seen", "last_seen", "issue"}],
  *      "observations": [{"at", "target", "device", "verdict", "tensor", "call", "fill", "detail"}],
  *      "history": [{"at", "kind", "text", "issue"}],

@@ -86,7 +86,7 @@ static const char tried_sql[] =
 	"select op, dtype, target, sum(passed + diverging), sum(diverging) from v_tried group by 1, 2, 3 having sum(passed + diverging) "
 	"order by 1, 2, 3";
 
-static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, STORE_ID_DIGITS); }
+static int by_id(const void *key, const void *row) { return strncmp(key, ((const struct page_finding *)row)->full_id, strlen(key)); }
 
 static const struct page_finding *finding_of(const struct page_store *all, const char *id)
 {

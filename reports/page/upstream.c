@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 enum { MOST_OPS = 64, MOST_ROWS = 4096, MOST_FILE = 4 << 20 };
 
@@ -133,6 +134,19 @@ const struct upstream *upstream_known(struct arena *a)
 	return read_table((const char *)upstream_tsv, (const char *)upstream_programs, a);
 }
 
+/* A FIFO or a device would keep a report waiting, or never end. */
+static bool read_regular(struct strbuf *sb, const char *path, size_t most, struct err *err)
+{
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, "%s: not a regular file, but %s", path,
+			S_ISDIR(st.st_mode)        ? "a folder"
+				: S_ISFIFO(st.st_mode) ? "a FIFO"
+				: S_ISSOCK(st.st_mode) ? "a socket"
+									   : "a device");
+	return sb_read_file(sb, path, most, err);
+}
+
 /* The programs of a table, joined; their names are paths from its folder. */
 static bool join_programs(struct strbuf *out, const char *path, const char *tsv, struct arena *a, struct err *err)
 {
@@ -146,7 +160,7 @@ static bool join_programs(struct strbuf *out, const char *path, const char *tsv,
 		if (n && line[0] != '#') {
 			sb_reset(&text);
 			const char *from = line[0] == '/' ? "" : dir;
-			ok = sb_read_file(&text, arena_printf(a, "%s%.*s.prog", from, (int)name, line), MAX_TEXT, err);
+			ok = read_regular(&text, arena_printf(a, "%s%.*s.prog", from, (int)name, line), MAX_TEXT, err);
 			sb_printf(out, "== %.*s\n%s\n", (int)name, line, text.s);
 		}
 		line += n + (line[n] == '\n');
@@ -161,7 +175,7 @@ const struct upstream *upstream_read(const char *path, struct arena *a, struct e
 	struct strbuf tsv, programs;
 	sb_init(&tsv);
 	sb_init(&programs);
-	if (sb_read_file(&tsv, path, MOST_FILE, err) && join_programs(&programs, path, tsv.s, a, err))
+	if (read_regular(&tsv, path, MOST_FILE, err) && join_programs(&programs, path, tsv.s, a, err))
 		u = read_table(tsv.s, programs.s, a);
 	sb_free(&programs);
 	sb_free(&tsv);

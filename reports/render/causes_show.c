@@ -8,7 +8,6 @@
 #include "eager/base/json.h"
 #include "reports/cause/json_doc.h"
 #include "reports/life/lifecycle.h"
-#include "reports/render/findings_show.h"
 #include "reports/render/table.h"
 
 /* ---- words --------------------------------------------------------------------------------------------------------------------------- */
@@ -167,6 +166,18 @@ static void json_words(struct json *j, const char *key, const char *const *word,
 	sb_free(&sb);
 }
 
+static void variants_json(struct json *j, const struct store_cause *c)
+{
+	json_array(j, "variants");
+	for (int i = 0; i < c->nvariants; i++) {
+		json_object(j, NULL);
+		json_string(j, "cause", c->variant[i].text);
+		json_words(j, "ids", c->variant[i].ids, c->variant[i].nids);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 void cause_json(struct strbuf *sb, const struct store_cause *c)
 {
 	struct json j = json_into(sb, JSON_SPACED);
@@ -199,6 +210,8 @@ void cause_json(struct strbuf *sb, const struct store_cause *c)
 	json_string(&j, "issue", c->issue);
 	json_string(&j, "program", c->program);
 	json_words(&j, "ids", c->ids, c->nids);
+	if (c->nvariants)
+		variants_json(&j, c);
 	json_end(&j);
 	sb_putc(sb, '\n');
 }
@@ -256,7 +269,7 @@ static void put_head(struct page *p)
 	sb_puts(p->sb, finding_severity_name[c->severity]);
 	style_end(p->sb, p->look, style_of(c->severity));
 	sb_puts(p->sb, ", ");
-	text_cell(p->sb, representative_state(c), strlen(representative_state(c)));
+	escape_cell(p->sb, representative_state(c), strlen(representative_state(c)));
 	if (!c->open)
 		sb_puts(p->sb, " (none of its findings is open)");
 	sb_putc(p->sb, '\n');
@@ -343,7 +356,7 @@ static void put_blame(struct page *p)
 static void put_program(struct page *p)
 {
 	heading(p, p->c->minimised ? "program (minimised)" : "program");
-	text_block(p->sb, "", p->c->program, strlen(p->c->program));
+	escape_block(p->sb, "", p->c->program, strlen(p->c->program));
 }
 
 static void put_findings(struct page *p)
@@ -351,6 +364,19 @@ static void put_findings(struct page *p)
 	heading(p, p->c->nids == 1 ? "its finding" : "its findings");
 	for (int i = 0; i < p->c->nids; i++)
 		paragraph(p, arena_printf(&p->a, "%s  %-10s  %s", p->c->ids[i], p->c->states[i], p->c->targets[i]));
+}
+
+/* One bug in several sorts: each with the first of its findings. */
+static void put_variants(struct page *p)
+{
+	if (p->c->nvariants)
+		heading(p, "its variants");
+	for (int i = 0; i < p->c->nvariants; i++) {
+		const struct store_variant *v = &p->c->variant[i];
+		paragraph(p,
+			arena_printf(
+				&p->a, "%s%s  %s", v->nids ? v->ids[0] : "", v->nids > 1 ? arena_printf(&p->a, " and %d more", v->nids - 1) : "", v->text));
+	}
 }
 
 static void put_history(struct page *p)
@@ -402,6 +428,7 @@ void cause_page(struct strbuf *sb, const struct store_cause *c, const struct sto
 	put_blame(&p);
 	put_program(&p);
 	put_findings(&p);
+	put_variants(&p);
 	put_history(&p);
 	put_commands(&p);
 	json_doc_close(p.facts);

@@ -1,7 +1,7 @@
 /* findings_print.c: see findings_print.h. A line is built in a buffer and written whole, unless it is so long that memory would suffer. */
 #include "reports/render/findings_print.h"
 
-#include "reports/render/findings_show.h"
+#include "eager/base/escape.h"
 #include "eager/base/json.h"
 
 enum { PIECE = 1 << 16 }; /* bytes of a value that are turned into text at a time */
@@ -36,7 +36,7 @@ static void long_cell(struct printer *p, const struct store_value *v)
 	for (size_t from = 0, end; from < v->nbytes; from = end) {
 		end = piece_end(v, from);
 		if (v->type == STORE_TEXT)
-			text_cell(&p->pending, v->s + from, end - from);
+			escape_cell(&p->pending, v->s + from, end - from);
 		else
 			sb_hex(&p->pending, v->s + from, end - from);
 		if (end < v->nbytes)

@@ -4,7 +4,7 @@
 #include "reports/render/findings_schema.h"
 
 #include "eager/base/guess.h"
-#include "reports/render/findings_show.h"
+#include "eager/base/escape.h"
 #include "eager/base/json.h"
 
 extern const unsigned char findings_schema_txt[];
@@ -68,7 +68,7 @@ bool findings_schema(const char *name, struct printer *p, struct strbuf *complai
 	}
 	if (!found) {
 		sb_puts(complaint, "the store has no table or view '");
-		text_cell(complaint, name, strnlen(name, 60));
+		escape_cell(complaint, name, strnlen(name, 60));
 		sb_printf(complaint, "'%s", guess_text(&g));
 	}
 	return found;

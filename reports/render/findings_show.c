@@ -6,26 +6,6 @@
 
 /* ---- harmless text -------------------------------------------------------------------------------------------------- */
 
-void text_block(struct strbuf *sb, const char *indent, const char *s, size_t n)
-{
-	sb_puts(sb, n ? indent : "");
-	escape_lines(sb, indent, s, n);
-	if (n && s[n - 1] != '\n')
-		sb_putc(sb, '\n');
-}
-
-void text_cell(struct strbuf *sb, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		if (s[i] == '\\') {
-			sb_puts(sb, "\\\\");
-			i++;
-		} else {
-			i += escape_char(sb, s + i, n - i);
-		}
-	}
-}
-
 static void put_time(struct strbuf *sb, int64_t at)
 {
 	char text[32];
@@ -84,7 +64,7 @@ static void put_block(
 	struct strbuf *sb, const char *indent, const char *s, size_t n, const struct shown *x, const char *option, const char *value)
 {
 	size_t shown = cut_length(s, n);
-	text_block(sb, indent, s, shown);
+	escape_block(sb, indent, s, shown);
 	if (shown == n)
 		return;
 	sb_printf(sb, "%s... %zu bytes more; all of it: ", indent, n - shown);
@@ -98,7 +78,7 @@ static void cell(struct strbuf *sb, const char *s)
 	if (n > MOST_CELL)
 		for (shown = MOST_CELL; shown > MOST_CELL - 4 && ((unsigned char)s[shown] & 0xc0) == 0x80;)
 			shown--;
-	text_cell(sb, s, shown);
+	escape_cell(sb, s, shown);
 	if (shown < n)
 		sb_printf(sb, "... (%zu bytes more: --json)", n - shown);
 }
@@ -172,7 +152,7 @@ static void show_observations(struct strbuf *sb, const struct shown *x)
 			cell(sb, f->env[o->env].target);
 		}
 		sb_putc(sb, '\n');
-		text_block(sb, "    ", o->detail, cut_length(o->detail, strlen(o->detail)));
+		escape_block(sb, "    ", o->detail, cut_length(o->detail, strlen(o->detail)));
 	}
 }
 

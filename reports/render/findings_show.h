@@ -8,10 +8,5 @@
  * command prints all; JSON has everything. */
 void finding_show_text(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db);
 void finding_show_json(struct strbuf *sb, const struct store_loaded *f, const char *short_id, const char *db);
-/* Text that may hold anything, made harmless (escape.h), newline and tab kept. Each line is preceded by indent; a final newline is
- * added if there is none. */
-void text_block(struct strbuf *sb, const char *indent, const char *s, size_t n);
-/* The same without indent; newline and tab too come out as \n and \t, backslash as \\: for one cell of a line. */
-void text_cell(struct strbuf *sb, const char *s, size_t n);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "eager/base/clock.h"
 #include "eager/base/interrupt.h"
-#include "reports/render/findings_show.h"
+#include "eager/base/escape.h"
 
 enum { TICK_MS = 20, ENOUGH = 1 << 16 /* bytes of whole rows that are written at once */ };
 static const double GRACE_S = 0.5; /* between asking and ending */
@@ -114,7 +114,7 @@ static bool put_row(struct printer *p, int ncols, const char *const *names, cons
 		if (v)
 			print_cell(p, &v[i]);
 		else
-			text_cell(&p->pending, names[i], strlen(names[i]));
+			escape_cell(&p->pending, names[i], strlen(names[i]));
 	}
 	if (!p->json)
 		sb_putc(&p->pending, '\n');

@@ -344,4 +344,10 @@ bool store_time_parse(int64_t *out, const char *text, struct err *err);
 /* The same, or "today", "yesterday" (since its midnight, UTC), "90m", "1h", "2d", "1w" (before now). */
 bool store_since_parse(int64_t *out, const char *text, int64_t now, struct err *err);
 
+/* ---- sightings after a fix (store_after_fix.c; decisions: reports/life/lifecycle.h) ---- */
+/* What a sighting in version `seen` (version_of_environment; "" if unknown) says of a fix in `fixed` ("" if any later sighting counts). */
+bool fix_contradicted(const char *fixed, const char *seen);
+/* The note that a candidate regression has. */
+const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a);
+
 #endif

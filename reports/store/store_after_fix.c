@@ -5,11 +5,18 @@
  * unconfirmed, it makes the finding a candidate again (lifecycle.h has the rule, for sightings in one store). */
 #include <stdlib.h>
 
-#include "reports/life/lifecycle.h"
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
 #define MERGE_TOOL "merge"
+
+bool fix_contradicted(const char *fixed, const char *seen) { return !fixed[0] || !seen[0] || version_compare(seen, fixed) >= 0; }
+
+const char *fix_doubted_note(const char *fixed, const char *seen, struct arena *a)
+{
+	return arena_printf(a, "a candidate regression: marked fixed%s%s, seen again%s%s, unconfirmed", fixed[0] ? " in " : "", fixed,
+		seen[0] ? " in " : "", seen);
+}
 
 /* Sightings after the latest decision of each finding whose fix stands: what was marked fixed, or has become a candidate since. A row per
  * finding and version, the confirmed and then the earliest first. */

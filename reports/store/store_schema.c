@@ -5,7 +5,7 @@
  * compares names without case); the tables of words (states, kinds) decide what events mean, so their rows are compared too. */
 #include <stdlib.h>
 
-#include "reports/render/findings_show.h"
+#include "eager/base/escape.h"
 #include "reports/store/store_internal.h"
 
 extern const unsigned char store_schema_sql[], store_schema_1_sql[], store_schema_2_sql[], store_schema_3_sql[], store_schema_4_sql[];
@@ -107,7 +107,7 @@ static char *shown(sqlite3_stmt *st, int col)
 	const char *s = (const char *)sqlite3_column_text(st, col);
 	size_t n = (size_t)sqlite3_column_bytes(st, col);
 	sb_init(&sb);
-	text_cell(&sb, s ? s : "", s ? MIN(n, 80) : 0);
+	escape_cell(&sb, s ? s : "", s ? MIN(n, 80) : 0);
 	char *out = xstrdup(sb.s);
 	sb_free(&sb);
 	return out;

@@ -56,12 +56,20 @@ struct counted {
 	int64_t n;
 };
 
+/* As tables `tried` and `operator` name the i-th. */
+enum { OPS_NAME = 128 };
+static const char *ops_name(char out[OPS_NAME], const struct draw_words *w, int i)
+{
+	snprintf(out, OPS_NAME, "%s%s", w->families ? "family:" : "", w->ops[i]);
+	return out;
+}
+
 static enum store_status add_tried(struct store *s, const struct draw_words *w, const struct counted *c)
 {
 	enum store_status status = STORE_OK;
-	char name[128];
+	char name[OPS_NAME];
 	for (int i = 0; i < w->nops && status == STORE_OK; i++) {
-		snprintf(name, sizeof name, "%s%s", w->families ? "family:" : "", w->ops[i]);
+		ops_name(name, w, i);
 		for (int k = 0; k < w->ndtypes && status == STORE_OK; k++) {
 			sqlite3_stmt *st = NULL;
 			status = store_stmt(s, &st, Q_TRIED);
@@ -99,10 +107,11 @@ enum store_status totals_add(struct store *s, const struct pending_counter *p)
 	return status;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------------------------- */
+/* ---- draw by draw ------------------------------------------------------------------------------------------------------------------ */
 
 /* Counters of one draw come one after the other: its text is read once. */
-static enum store_status add_all_tried(struct store *s)
+typedef enum store_status take_counted(struct store *s, const struct draw_words *w, const struct counted *c, void *ctx);
+static enum store_status each_counted(struct store *s, take_counted *take, void *ctx)
 {
 	static const char sql[] = "SELECT c.environment, c.verdict, c.n, d.text, d.id FROM (SELECT draw, environment, verdict, sum(n) AS n"
 							  " FROM counter GROUP BY draw, environment, verdict) c JOIN draw d ON d.id = c.draw";
@@ -121,12 +130,87 @@ static enum store_status add_all_tried(struct store *s)
 			draw_words_read(&w, text);
 			last = draw;
 		}
-		status = add_tried(s, &w, &c);
+		status = take(s, &w, &c, ctx);
 	}
 	sqlite3_finalize(row);
 	free(w.copy);
 	return status == STORE_OK && rc != SQLITE_DONE ? store_fail(s, rc, "adding up counters") : status;
 }
+
+static enum store_status add_one_tried(struct store *s, const struct draw_words *w, const struct counted *c, void *ctx)
+{
+	(void)ctx;
+	return add_tried(s, w, c);
+}
+
+/* ---- are they right? --------------------------------------------------------------------------------------------------------------- */
+
+/* Of rows of `tried`: their counts, and these times a number that each of a row's words has a part in. */
+struct tried_sum {
+	uint64_t n, weighed; /* modulo 2^64 */
+};
+static uint64_t weight_of(const char *before, const char *word)
+{
+	uint64_t h = 14695981039346656037u; /* FNV-1a */
+	for (const char *s = before; *s; s++)
+		h = (h ^ (unsigned char)*s) * 1099511628211u;
+	for (const char *s = word; *s; s++)
+		h = (h ^ (unsigned char)*s) * 1099511628211u;
+	return h;
+}
+static uint64_t weight_of_run(const char *policy, const struct hash128 *environment, const char *verdict)
+{
+	uint64_t h;
+	memcpy(&h, environment->b, sizeof h);
+	return h + weight_of("policy ", policy) + weight_of("verdict ", verdict);
+}
+/* What add_tried adds. */
+static enum store_status sum_counted(struct store *s, const struct draw_words *w, const struct counted *c, void *ctx)
+{
+	struct tried_sum *sum = ctx;
+	const uint64_t n = (uint64_t)c->n, nops = (uint64_t)w->nops, ndtypes = (uint64_t)w->ndtypes;
+	uint64_t ops = 0, dtypes = 0;
+	char name[OPS_NAME];
+	(void)s;
+	for (int i = 0; i < w->nops; i++)
+		ops += weight_of("ops ", ops_name(name, w, i));
+	for (int k = 0; k < w->ndtypes; k++)
+		dtypes += weight_of("dtype ", w->dtype[k]);
+	sum->n += n * nops * ndtypes;
+	sum->weighed += n * (nops * ndtypes * weight_of_run(w->policy, &c->environment, c->verdict) + ndtypes * ops + nops * dtypes);
+	return STORE_OK;
+}
+
+static enum store_status sum_tried(struct store *s, struct tried_sum *sum)
+{
+	sqlite3_stmt *row = NULL;
+	struct hash128 environment;
+	int rc = sqlite3_prepare_v2(s->db, "SELECT policy, environment, ops, dtype, verdict, n FROM tried", -1, &row, NULL);
+	while ((rc == SQLITE_OK || rc == SQLITE_ROW) && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *const word[] = {(const char *)sqlite3_column_text(row, 0), (const char *)sqlite3_column_text(row, 2),
+			(const char *)sqlite3_column_text(row, 3), (const char *)sqlite3_column_text(row, 4)};
+		const uint64_t n = (uint64_t)sqlite3_column_int64(row, 5);
+		if (!word[0] || !word[1] || !word[2] || !word[3] || !column_hash(&environment, row, 1))
+			continue;
+		sum->n += n;
+		sum->weighed += n * (weight_of_run(word[0], &environment, word[3]) + weight_of("ops ", word[1]) + weight_of("dtype ", word[2]));
+	}
+	sqlite3_finalize(row);
+	return rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc, "looking at sums of counters");
+}
+
+/* Of another scatterproof, which read draws otherwise, they may be others; and a file may have been meddled with. */
+static enum store_status tried_is_right(bool *right, struct store *s)
+{
+	struct tried_sum want = {0}, there = {0};
+	enum store_status status = each_counted(s, sum_counted, &want);
+	if (status == STORE_OK)
+		status = sum_tried(s, &there);
+	*right = want.n == there.n && want.weighed == there.weighed;
+	return status;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------------------------- */
 
 static enum store_status put_operators(struct store *s)
 {
@@ -155,7 +239,7 @@ enum store_status totals_rebuild(struct store *s)
 		"INSERT INTO counter_total (run, environment, verdict, n) SELECT run, environment, verdict, sum(n) FROM counter GROUP BY 1, 2, 3",
 		NULL, NULL, NULL);
 	enum store_status status = rc == SQLITE_OK ? put_operators(s) : store_fail(s, rc, "adding up counters");
-	return status == STORE_OK ? add_all_tried(s) : status;
+	return status == STORE_OK ? each_counted(s, add_one_tried, NULL) : status;
 }
 
 /* What the store has of the operator table of this binary; and whether the sums are those of the counters. */
@@ -167,16 +251,16 @@ enum store_status totals_verify(struct store *s)
 		want += op_info[op].family == F_INPUT ? 0 : 2;
 	int rc = store_read_int(s->db,
 		"SELECT EXISTS (SELECT run, environment, verdict, sum(n) FROM counter GROUP BY 1, 2, 3 EXCEPT SELECT * FROM counter_total) "
-		"OR (SELECT count(*) FROM counter_total) <> (SELECT count(*) FROM (SELECT DISTINCT run, environment, verdict FROM counter)) "
-		"OR (EXISTS (SELECT 1 FROM counter) AND NOT EXISTS (SELECT 1 FROM tried) "
-		"AND EXISTS (SELECT 1 FROM counter c JOIN draw d ON d.id = c.draw WHERE d.text <> ''))",
+		"OR (SELECT count(*) FROM counter_total) <> (SELECT count(*) FROM (SELECT DISTINCT run, environment, verdict FROM counter))",
 		&different);
 	if (rc == SQLITE_OK)
 		rc = store_read_int(s->db, "SELECT count(*) FROM operator", &noperators);
 	if (rc != SQLITE_OK)
 		return store_fail(s, rc, "looking at sums of counters");
-	if (!different && noperators == want)
-		return STORE_OK;
-	enum store_status status = write_enter(s);
+	bool right = !different && noperators == want;
+	enum store_status status = right ? tried_is_right(&right, s) : STORE_OK;
+	if (status != STORE_OK || right)
+		return status;
+	status = write_enter(s);
 	return write_leave(s, status == STORE_OK ? totals_rebuild(s) : status);
 }

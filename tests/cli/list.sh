@@ -69,6 +69,59 @@ print(len(rows), same["nfindings"], same["target"], same["versions"] == "2.11.0 
 	has "by the id of its finding" "$tmp/out" "^cause $n, high"
 }
 
+variants() { # one bug in several sorts is one cause, unless versions tell them apart
+	ids=($(for f in add mul relu; do "$finding_of" --as "value $f" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu value mismatch "$tmp/$f.prog" "out 0" 0 | head -1; done))
+	tell() { # tell ID CAUSE CURE: as an older scatterproof blamed it
+		python3 - "$tmp/f.db" "$@" <<-'END'
+			import os, sqlite3, sys
+			path, finding, cause, cure = sys.argv[1:]
+			facts = '{"predicted": {"op": "aten.x", "fake": {"size": [2], "stride": [0]}, "real": {"size": [2], "stride": [1]}}}'
+			with sqlite3.connect(path) as db:
+			    (finding,) = db.execute("select id from finding where lower(hex(id)) like ?", (finding + "%",)).fetchone()
+			    for kind, text in (("cause", cause), ("cure", cure)):
+			        db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, 9, ?, 'test', ?)", (os.urandom(16), finding, kind, text))
+			    db.execute("insert into artifact (id, finding, name, at, bytes) values (?, ?, 'facts', 9, ?)", (os.urandom(16), finding, facts.encode()))
+			    db.execute("update finding_summary set cause = ? where finding = ?", (cause, finding))
+		END
+	}
+	layout="torch:inductor: layout predicted wrong; aten"
+	tell "${ids[0]}" "$layout.slice_scatter" probe.clone=bw:aten.slice_scatter.default
+	tell "${ids[1]}" "$layout.select_scatter" probe.clone=fw:aten.select_scatter.default
+	tell "${ids[2]}" "$layout.diagonal_scatter" probe.fallback=aten.diagonal_scatter.default
+	cp "$tmp/f.db" "$tmp/since.db"
+	run triage --db "$tmp/f.db"
+	expect "triage again" 0 $?
+	has "it says so" "$tmp/err" '^1 finding got another cause, by what is known now$'
+	expect "two are one" "1 2" "$(sql "select nfindings from v_causes order by 1" "$tmp/f.db" | paste -sd' ')"
+	run findings causes "${ids[1]}" --db "$tmp/f.db"
+	has "the page has both" <(tr '\n' ' ' <"$tmp/out") "its variants   ${ids[0]} $layout.slice_scatter   ${ids[1]} $layout.select_scatter  history of"
+	run findings causes "${ids[1]}" --json --db "$tmp/f.db"
+	expect "as JSON" "$layout.slice_scatter ${ids[0]},$layout.select_scatter ${ids[1]}" "$(python3 -c 'import json, sys
+print(",".join(v["cause"] + " " + v["ids"] for v in json.load(sys.stdin)["variants"]))' <"$tmp/out")"
+	run findings causes "${ids[2]}" --json --db "$tmp/f.db"
+	hasnt "a cause of one sort has none" "$tmp/out" '"variants"'
+	run report --db "$tmp/f.db" -o "$tmp/dir"
+	has "the issue" <(cat "$tmp"/dir/*/issue.md) "^\* .$layout.select_scatter., in 1 finding$"
+	has "its JSON" <(cat "$tmp"/dir/*/cause.json) "\"variants\": \[\{\"cause\": \"$layout.slice_scatter\", \"ids\": \[\"${ids[0]}\"\]\}, "
+	run triage --db "$tmp/f.db"
+	hasnt "it stays so" "$tmp/err" 'another cause'
+	n=$(sql "select number from v_causes where nfindings = 2" "$tmp/f.db")
+	run findings mark "$n" known --issue https://example.org/1 --db "$tmp/f.db"
+	expect "a mark of the cause is one of both" "$(printf '%s\n' "${ids[@]:0:2}" | sort)" "$(sql "select id from v_findings where state = 'known' order by id" "$tmp/f.db")"
+	for i in 0 1; do
+		verdict=$([ $i = 0 ] && echo passes || echo fails)
+		program=$(sql "select program from v_causes where id = '${ids[$i]}'" "$tmp/since.db")
+		python3 - "$tmp/since.db" "${ids[$i]}" "{\"program\": \"$program\", \"versions\": [{\"version\": \"2.15.0\", \"verdict\": \"$verdict\"}]}" <<-'END'
+			import os, sqlite3, sys
+			path, finding, text = sys.argv[1:]
+			with sqlite3.connect(path) as db:
+			    db.execute("insert into artifact select ?, id, 'since', 9, ? from finding where lower(hex(id)) like ?", (os.urandom(16), text.encode(), finding + "%"))
+		END
+	done
+	run triage --db "$tmp/since.db"
+	expect "who fails on other versions stays apart" 3 "$(sql "select count(*) from v_causes" "$tmp/since.db")"
+}
+
 names() { # a cause's number wherever an id is taken; words that name nothing
 	ids=($(made "$tmp/f.db"))
 	n=$("$bin" findings causes --json --db "$tmp/f.db" | sed -n 's/^{"number": \([0-9]\), .*"kind": "raise".*/\1/p')
@@ -276,7 +329,6 @@ installed() { # cmake --install: binary, manual pages, completion
 	fi
 	run man nosuchverb
 	expect "no such page" 2 $?
-	expect "completion of zsh" "#compdef scatterproof" "$(head -1 "$tmp/usr/share/zsh/site-functions/_scatterproof")"
 	made "$tmp/f.db" >"$tmp/ids"
 	first=$(head -1 "$tmp/ids")
 	cat >"$tmp/complete.sh" <<-'END'
@@ -310,7 +362,64 @@ installed() { # cmake --install: binary, manual pages, completion
 		check --target torch : induct|inductor
 		nosuchverb x|
 	END
+	cp "$tmp/f.db" "$tmp/my 'own' f.db"
+	while read -r word; do # as bash has it in COMP_WORDS
+		expect "--db $word" "$first" "$(HOME=$tmp PATH=$tmp/usr/bin:$PATH bash "$tmp/complete.sh" "$tmp/usr/share/bash-completion/completions/scatterproof" scatterproof repro --db "$word" "${first:0:5}")"
+	done <<-END
+		~/f.db
+		"$tmp/f.db"
+		'$tmp/f.db'
+		~/my\ \'own\'\ f.db
+		~/"my 'own' f.db"
+		$tmp/my 'own' f.db
+	END
 	expect "in one word" "--axis=shapes" "$("$bin" complete sweep --axis=sh)"
+}
+
+completion_zsh() { # the file that is installed, loaded by zsh's own compinit
+	command -v zsh >/dev/null || { echo "SKIPPED: no zsh"; exit 77; }
+	cmake --install "$(dirname "$bin")" --prefix "$tmp/usr" >"$tmp/out" 2>&1
+	expect "cmake --install" 0 $?
+	made "$tmp/f.db" >"$tmp/ids"
+	first=$(head -1 "$tmp/ids")
+	cat >"$tmp/complete.zsh" <<-'END'
+		fpath=($1 $fpath)
+		shift
+		autoload -Uz compinit && compinit -u -D
+		compadd() { print -r -- ${(P)argv[-1]}; } # compadd -a NAME
+		_files() { print files; }
+		words=(scatterproof "$@") CURRENT=$(($# + 1))
+		$_comps[scatterproof]
+	END
+	while IFS='|' read -r words want; do
+		eval "set -- $words"
+		expect "completion of $words" "$want" \
+			"$(PATH=$tmp/usr/bin:$PATH zsh -f "$tmp/complete.zsh" "$tmp/usr/share/zsh/site-functions" "$@" 2>&1)"
+	done <<-END
+		fi|findings
+		help sw|sweep
+		fuzz --fai|--fail-on
+		fuzz --db ""|files
+		sweep --axis sh|shapes
+		sweep --axis=sh|--axis=shapes
+		findings show --art|--artifact
+		repro --db $tmp/f.db ${first:0:5}|$first
+		repro --db "'$tmp/f.db'" ${first:0:5}|$first
+		repro --db $tmp/absent.db ""|files
+		check --target torch:induct|torch:inductor
+		nosuchverb x|files
+	END
+	verbs=$(echo $("$bin" complete help ""))
+	expect "all verbs" "$verbs" "$(PATH=$tmp/usr/bin:$PATH zsh -f "$tmp/complete.zsh" "$tmp/usr/share/zsh/site-functions" help "")"
+	command -v tmux >/dev/null || return
+	export TMUX_TMPDIR=$tmp
+	tmux=: nwindows=0
+	trap '$tmux kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+	printf '%s\n' "PS1='ready> ' fpath=($tmp/usr/share/zsh/site-functions \$fpath)" 'autoload -Uz compinit && compinit -u -D' >"$tmp/.zshrc"
+	window 80 20 "PATH=$tmp/usr/bin:\$PATH ZDOTDIR=$tmp zsh -d -i"
+	becomes "zsh is ready" shows '^ready>'
+	$tmux send-keys 'scatterproof find' Tab 'mark --he' Tab
+	becomes "the Tab key completes a verb and an option" shows '^ready> scatterproof findings mark --help'
 }
 
 window() { # window WIDTH HEIGHT COMMAND: in a terminal of its own
@@ -352,13 +461,15 @@ screen() { # on a terminal: the width is the terminal's, colours, the pager
 		rows >"$tmp/out"
 		hasnt "$words: no pager" "$tmp/out" '^paged:'
 	done
-	window 80 20 "PAGER=/nonexistent/pager $bin fuzz --help"
-	becomes "without the pager the text is there all the same" shows '^ended with 0'
-	has "the text" <(rows) '--no-pager'
+	for pager in /nonexistent/pager false; do
+		window 80 20 "PAGER=$pager $bin fuzz --help"
+		becomes "$pager: without the pager the text is there all the same" shows '^ended with 0'
+		has "$pager: the text" <(rows) '--no-pager'
+	done
 }
 
 case $part in
-fits | names | marks | filters | color | help | installed | screen) $part ;;
+fits | variants | names | marks | filters | color | help | installed | completion_zsh | screen) $part ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
 end

@@ -109,6 +109,7 @@ def founding() -> Json:
             "ladder": ladder(),
             "cures": [
                 {"option": "probe.clone=bw:aten.expand.default", "what": "cloning aten.expand.default in the backward graph"},
+                {"option": "probe.clone=fw:aten.add.Tensor", "what": "cloning aten.add.Tensor in the forward graph"},
                 {"option": "fallback=slice_scatter", "what": "`slice_scatter` not decomposed"},
             ],
             "tried": 9,
@@ -186,6 +187,10 @@ def founding() -> Json:
             {"name": "backward graph", "text": GRAPH},
         ],
         upstream=[{"issue": "https://github.com/pytorch/pytorch/issues/170001", "remark": "the same operator, forward"}],
+        variants=[
+            {"cause": "torch:inductor: layout predicted wrong; aten.slice_scatter", "ids": ["3fa2c1d0"]},
+            {"cause": "torch:inductor: layout predicted wrong; aten.select_scatter", "ids": ["7c0d11aa"]},
+        ],
         findings=[
             {
                 "id": "3fa2c1d0",

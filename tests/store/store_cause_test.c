@@ -50,6 +50,35 @@ static void test_order(void)
 	arena_free(&a);
 }
 
+/* Findings of one cause come in the order in which they were seen, whatever the order in which they were written. */
+static void test_findings_in_order(void)
+{
+	static const unsigned written[] = {3, 1, 4, 2};
+	static const char *const state[] = {"known", "dismissed", "known", "blamed"};
+	struct arena a;
+	struct store_causes all;
+	arena_init(&a);
+	struct store *s = open_ok(tmp_path("members.db"), STORE_CREATE);
+	const struct hash128 run = put_run(s, 1), env = put_env(s, 1);
+	for (int i = 0; i < ARRAY_LEN(written); i++) {
+		const unsigned n = written[i];
+		const struct hash128 f = put_finding(s, n);
+		put_obs_of(s, &f, n, &env, &run, now - 1000 + n, "mismatch");
+		put_event(s, &f, now + 20, EVENT_CAUSE, "torch:inductor: value, wrong; mul");
+		put_event(s, &f, now + 30, EVENT_STATE, state[n - 1]);
+	}
+	EXPECT_INT(store_causes(&all, s, &a), STORE_OK);
+	EXPECT_INT(all.n, 1);
+	EXPECT_INT(all.cause[0].nids, ARRAY_LEN(written));
+	EXPECT_INT(all.cause[0].nvariants, 0);
+	for (int i = 0; i < all.cause[0].nids; i++) {
+		EXPECT_STR(all.cause[0].states[i], state[i]);
+		EXPECT_STR(all.cause[0].numbers[i], arena_printf(&a, "%d", i + 1));
+	}
+	store_close(s, NULL);
+	arena_free(&a);
+}
+
 static void test_closed_last(void)
 {
 	struct arena a;
@@ -175,6 +204,7 @@ static void test_no_json(void)
 int main(void)
 {
 	RUN(test_order);
+	RUN(test_findings_in_order);
 	RUN(test_closed_last);
 	RUN(test_words);
 	RUN(test_json_doc);

@@ -290,15 +290,23 @@ static void forged_summaries(void)
 {
 	static const char *const forged[] = {"UPDATE finding_summary SET state = 'dismissed'", "DELETE FROM finding_summary",
 		"UPDATE finding_summary SET signature = 'x', nobs = 9", "UPDATE finding_summary SET cause = 'x', minimised = 1 - minimised",
-		"DELETE FROM counter_total", "DELETE FROM operator; DELETE FROM tried",
+		"DELETE FROM counter_total", "DELETE FROM operator; DELETE FROM tried", "UPDATE tried SET n = n + 1",
+		"DELETE FROM tried WHERE ops = (SELECT min(ops) FROM tried)", "UPDATE tried SET verdict = 'never'",
+		"UPDATE tried SET policy = policy || 'x' WHERE dtype = (SELECT max(dtype) FROM tried)",
 		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, version, state, severity, signature, program,"
 		 " length, ops, first_seen, last_seen, nobs, npass, minimised, cause, reach, blame FROM finding_summary LIMIT 1")};
 	for (int i = 0; i < ARRAY_LEN(forged); i++) {
 		const char *path = sample("forged.db", 3);
 		struct strbuf before, after;
+		struct store *s = open_ok(path, STORE_WRITE);
+		const struct hash128 run = put_run(s, 1), env = put_env(s, 1);
+		store_counter_add(s, &run, "default families=view:3,scatter:2 dtypes=f32:1,i64:2", &env, "pass", 25);
+		store_counter_add(s, &run, "short ops=sum,add.Tensor dtypes=f32:1", &env, "mismatch", 3);
+		EXPECT_INT(store_close(s, NULL), STORE_OK);
 		sb_init(&before);
 		sb_init(&after);
 		dump(&before, path, true);
+		EXPECT(sql_int(path, "SELECT count(*) FROM tried") > 0, "something was tried");
 		exec_on(path, forged[i]);
 		EXPECT_INT(store_close(open_ok(path, STORE_WRITE), NULL), STORE_OK);
 		dump(&after, path, true);

@@ -1,14 +1,13 @@
 /* options.c: every option is one row; `apply` says where its value goes. */
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fuzz/cli/arguments.h"
-#include "fuzz/cli/bench.h"
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/arguments.h"
+#include "fuzz/ask/option_values.h"
 #include "fuzz/triage/verdict.h"
 #include "eager/base/duration.h"
 
@@ -127,7 +126,8 @@ static const struct option_row opts[NOPTS] = {
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check",
 		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
-		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
+		"beside compiled, run on every installed version first (a minute; what triage kept is not run again, but with --python); where "
+		"that does not show it, as --full"},
 	[O_FULL] = {"--full", NULL, "repro check",
 		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); "
 		"it is not run"},
@@ -141,9 +141,8 @@ static const struct option_row opts[NOPTS] = {
 		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv); it names its programs "
 		"from its own folder"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
-		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
-		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
+		"the program as it stands after this step (they are listed below; after partition these are two programs, the forward and the\n"
+		"                    backward part), or passes: after all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
 	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},

@@ -1,6 +1,6 @@
 /* pager.c: the text is complete before its lines are counted, so a pager starts only where one is needed, and an error is never
  * behind it. */
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/pager.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "eager/base/guess.h"
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/option_values.h"
 
 /* ---- options ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ static const char *pager_command(void)
 	return !given ? "less -FRX" : given;
 }
 
-/* False: it does not start, and nothing was shown. */
+/* False: it does not start, or fails: whatever it has shown, the text was not read in it. */
 static bool show_in(const char *command, const char *text, size_t n, bool styled)
 {
 	int ends[2], status;
@@ -118,7 +118,7 @@ static bool show_in(const char *command, const char *text, size_t n, bool styled
 		continue;
 	signal(SIGPIPE, pipe_before);
 	signal(SIGINT, int_before);
-	return !(WIFEXITED(status) && (WEXITSTATUS(status) == 127 || WEXITSTATUS(status) == 126));
+	return !(WIFEXITED(status) && WEXITSTATUS(status) != 0);
 }
 
 void pager_begin(struct pager *p, const struct screen *screen)
