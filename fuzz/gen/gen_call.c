@@ -1,5 +1,5 @@
-/* gen_call.c: a call is a row that the generator makes, and then perhaps one edit that ignores what is legal. An edit changes an argument or
- * an input's text; what may crash PyTorch instead of raising (positions that kernels do not check) is left as it is. */
+/* gen_call.c: a call is a row that the generator makes, and then perhaps one edit that ignores what is legal. An edit changes an argument
+ * or an input's text; what may crash PyTorch instead of raising (positions that kernels do not check) is left as it is. */
 #include "fuzz/gen/gen_call.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static struct arg wrong_number(struct world *w)
 /* Numbers of a range decide how many elements there are. */
 static bool is_free_number(const struct param *q, const struct arg *a) { return a->tag == ARG_SCALAR && q->role != R_RANGE; }
 
-/* Numbers that overflow, that are no numbers, or of another kind; legal or not. Not exponents: that of a derivative is one less, rounded. */
+/* Numbers that overflow, that are no numbers, or of another kind; legal or not. No exponents: a derivative's is one less, rounded. */
 static void draw_odd_numbers(struct world *w, struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam && magnitude_of(n->op) != MAG_POWER; k++)
