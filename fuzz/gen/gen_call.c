@@ -1,5 +1,5 @@
-/* gen_call.c: a call is a row that the generator makes, and then perhaps one edit that ignores what is legal. An edit changes an argument or
- * an input's text; what may crash PyTorch instead of raising (positions that kernels do not check) is left as it is. */
+/* gen_call.c: a call is a row that the generator makes, and then perhaps one edit that ignores what is legal. An edit changes an argument
+ * or an input's text; what may crash PyTorch instead of raising (positions that kernels do not check) is left as it is. */
 #include "fuzz/gen/gen_call.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static struct arg wrong_number(struct world *w)
 /* Numbers of a range decide how many elements there are. */
 static bool is_free_number(const struct param *q, const struct arg *a) { return a->tag == ARG_SCALAR && q->role != R_RANGE; }
 
-/* Numbers that overflow, that are no numbers, or of another kind; legal or not. Not exponents: that of a derivative is one less, rounded. */
+/* Numbers that overflow, that are no numbers, or of another kind; legal or not. No exponents: a derivative's is one less, rounded. */
 static void draw_odd_numbers(struct world *w, struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam && magnitude_of(n->op) != MAG_POWER; k++)
@@ -208,11 +208,12 @@ static bool make_wrong(struct world *w, int node)
 static void retype(struct world *w, int node, enum dtype to)
 {
 	const struct node *n = &w->p->node[node];
-	const int self = op_self(n->op);
+	int self = op_self(n->op);
+	if (self >= 0 && n->arg[self].tag == ARG_SCALAR) /* 1 - x */
+		self++;
 	if (self < 0)
 		return;
-	const int first = n->arg[self].tag == ARG_TENSORS ? n->arg[self].nodes[0] : n->arg[self].node;
-	const enum dtype from = node_meta(w->p, first)->dtype;
+	const enum dtype from = node_meta(w->p, n->arg[self].tag == ARG_TENSORS ? n->arg[self].nodes[0] : n->arg[self].node)->dtype;
 	for (int i = 0; i < node; i++)
 		if (node_meta(w->p, i)->dtype == from && !w->fact[i].index && !str_eq(w->p->node[i].arg[A_input_fill].str, "mask"))
 			w->p->node[i].arg[A_input_dtype] = arg_dtype(to);
@@ -220,20 +221,21 @@ static void retype(struct world *w, int node, enum dtype to)
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------------- */
 
-static bool draw_policy(struct policy *pol, int op, int self, struct choices *c, struct err *err)
+static bool draw_policy(struct policy *pol, int op, struct choices *c, struct err *err)
 {
 	static const struct {
 		enum feature feature;
 		int chance;
-	} chances[] = {{PF_permuted, 35}, {PF_gapped, 20}, {PF_offset, 20}, {PF_broadcast, 12}, {PF_overlap, 4}, {PF_size_zero, 4}, {PF_size_one, 18},
-		{PF_ladder, 10}, {PF_large, 0}, {PF_input_view, 0}, {PF_grad, 40}, {PF_chain, 0}, {PF_reuse, 0}, {PF_plain, 40}, {PF_mixed, 15},
-		{PF_number, 30}, {PF_overlap_write, 0}, {PF_zeros, 4}, {PF_unseen, 0}, {PF_lanes, 4}, {PF_masks, 25}, {PF_wide, 8}, {PF_positive, 40}};
+	} chances[] = {{PF_permuted, 35}, {PF_gapped, 20}, {PF_offset, 20}, {PF_broadcast, 12}, {PF_overlap, 4}, {PF_size_zero, 4},
+		{PF_size_one, 18}, {PF_ladder, 10}, {PF_large, 0}, {PF_input_view, 0}, {PF_grad, 40}, {PF_chain, 0}, {PF_reuse, 0}, {PF_plain, 40},
+		{PF_mixed, 15}, {PF_number, 30}, {PF_overlap_write, 0}, {PF_zeros, 4}, {PF_unseen, 0}, {PF_lanes, 4}, {PF_masks, 25}, {PF_wide, 8},
+		{PF_positive, 40}};
 	if (!policy_draw(pol, "default", &(struct policy_limits){.ops = op_info[op].name}, c, err))
 		return false;
 	for (int i = 0; i < ARRAY_LEN(chances); i++)
 		pol->chance[chances[i].feature] = chances[i].chance;
 	for (int t = 0; t < NDTYPES; t++)
-		pol->dtype[t] = self >= 0 && op_info[op].dtypes & DTS(self) ? t == self : 1 + 2 * (t == DT_F32);
+		pol->dtype[t] = 1 + 2 * (t == DT_F32);
 	pol->max_numel = CALL_NUMEL;
 	return true;
 }
@@ -262,6 +264,17 @@ static void print_call(struct strbuf *sb, const struct prog *p, int node)
 	}
 	const struct node *first = node ? &p->node[0] : &p->node[node];
 	sb_printf(sb, "return (%s,)\n", first->name);
+}
+
+/* The dtypes that a row lists take turns, then -1 twice. */
+static int turn(int op, int64_t number)
+{
+	int listed[NDTYPES], n = 0;
+	for (int t = 0; t < NDTYPES; t++)
+		if (op_info[op].dtypes & DTS(t))
+			listed[n++] = t;
+	const int64_t k = number % (n + 2);
+	return k < n ? listed[k] : -1;
 }
 
 /* The edits of one call. False: they made an input that there is none of. */
@@ -301,12 +314,13 @@ bool gen_call(struct strbuf *sb, int op, int self, uint64_t seed, int64_t number
 	struct world *w = ARENA_NEW(a, struct world, 1);
 	struct prog *p = ARENA_NEW(a, struct prog, 1);
 	choices_from_seed(&c, call_seed(op, self, seed, number, a));
-	bool made = false, ok = draw_policy(pol, op, self, &c, err);
+	bool made = false, ok = draw_policy(pol, op, &c, err);
 	for (int tries = 0; ok && !made && tries < MAX_TRIES; tries++) {
 		int node;
 		begin_program(w, p, a, &c, pol);
 		w->stats = NULL;
 		w->alone = true;
+		w->self_dtype = self >= 0 && op_info[op].dtypes & DTS(self) ? self : turn(op, number);
 		made = add_op(w, op, -1) >= 0 && one_row(p, &node) && make_odd(w, node, self);
 		if (made)
 			print_call(sb, p, node);

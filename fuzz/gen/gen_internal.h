@@ -71,6 +71,7 @@ struct world {
 	bool unseen;     /* writes may go to detached views of what requires grad */
 	bool zeros;      /* numbers are mostly zeros of either sign */
 	bool alone;      /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
+	int self_dtype;  /* alone: of a new self; -1: any that the row lists */
 	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
 };
 

@@ -84,6 +84,8 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	int lo, hi;
 	if (!draw_dtype(w, op_info[m->op].dtypes, &spec.dtype))
 		return -1;
+	if (w->alone && w->self_dtype >= 0)
+		spec.dtype = (enum dtype)w->self_dtype;
 	rank_range(q, &lo, &hi);
 	draw_shape(w, &s, lo, hi);
 	if (w->lane)
