@@ -811,7 +811,7 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 #define LOOP_N(id)
 #define LOOP_R(id)
 #define LOOP_M(id)
-#define LIBM(id, function, arb, shape, what, derivative)                                                                                        \
+#define LIBM(id, function, arb, shape, what, derivative)                                                                                   \
 	UNARY(id) { return budget(libm_of(A, SF_##id), h); }                                                                                   \
 	LOOP_1(id)
 #define FORMULA(id, arity, what, value, ...) STEPS_##arity(id)
@@ -832,7 +832,7 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 enum { N = SF_LIST, R = SF_SCAN, M = SF_PRODUCT, R1 = SF_ROWS - 1, R2 = SF_ROWS - 2, R3 = SF_ROWS - 3 };
 #define ROW(id, arity, value)                                                                                                              \
 	{                                                                                                                                      \
-		#id, arity, value                                                                                                                  \
+#id, arity, value                                                                                                                  \
 	}
 #define ROW_0(id)  ROW(id, 0, NULL)
 #define ROW_1(id)  ROW(id, 1, b_##id)
