@@ -246,8 +246,8 @@ bool prog_infer_node(struct prog *p, int node, struct err *err)
 		c.in[k] = meta_operand(p, n, k);
 	struct meta in[MAX_ARGS];
 	bool meta;
-	if (!check_rows_of_dtypes(&c, err) || !devices(&c, in, &meta) || !op_meta[n->op](&c) || (op_has(n->op, T_MUTATES) && !check_inplace(&c, err))
-		|| !check_self_dtype(&c, err))
+	if (!check_rows_of_dtypes(&c, err) || !devices(&c, in, &meta) || !op_meta[n->op](&c)
+		|| (op_has(n->op, T_MUTATES) && !check_inplace(&c, err)) || !check_self_dtype(&c, err))
 		return err_node(err, n, err->msg);
 	for (int i = 0; i < c.nout && meta; i++)
 		c.out[i].device = DEV_META;

@@ -13,7 +13,9 @@ static void FN(load)(T *dst, const struct tensor *t, int64_t cell, int64_t strid
 	int64_t step = stride * dtype_nbytes(dt);
 	const unsigned char *p = tensor_at(t, cell);
 	for (int i = 0; i < n; i++, p += step)
-		dst[i] = dtype_is_float(dt) ? (T)dtype_load_f(dt, p) : dtype_is_unsigned(dt) ? (T)(uint64_t)dtype_load_i(dt, p) : (T)dtype_load_i(dt, p);
+		dst[i] = dtype_is_float(dt) ? (T)dtype_load_f(dt, p)
+			: dtype_is_unsigned(dt) ? (T)(uint64_t)dtype_load_i(dt, p)
+									: (T)dtype_load_i(dt, p);
 }
 
 static void FN(store)(struct tensor *t, int64_t cell, int64_t stride, const T *src, int n)

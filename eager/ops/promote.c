@@ -19,7 +19,8 @@ bool promote_types(enum dtype *out, enum dtype a, enum dtype b, struct err *err)
 {
 	const char *none = without_common(a, b);
 	if (none)
-		return err_set(err, "Promotion for %s is not supported, attempted to promote %s and %s", none, dtype_info[a].c10, dtype_info[b].c10);
+		return err_set(
+			err, "Promotion for %s is not supported, attempted to promote %s and %s", none, dtype_info[a].c10, dtype_info[b].c10);
 	/* Table order is promotion order but for two pairs that contain neither of the two. */
 	*out = MAX(a, b);
 	if (MIN(a, b) == DT_U8 && *out == DT_I8)
@@ -33,8 +34,8 @@ bool promote_types(enum dtype *out, enum dtype a, enum dtype b, struct err *err)
 static void add(struct promotion *p, int *slot, enum dtype t)
 {
 	enum dtype both = t;
-	if (*slot >= 0 && !without_common((enum dtype)*slot, t)) {
-		promote_types(&both, (enum dtype)*slot, t, NULL);
+	if (*slot >= 0 && !without_common((enum dtype) * slot, t)) {
+		promote_types(&both, (enum dtype) * slot, t, NULL);
 	} else if (*slot >= 0 && p->refused[0] < 0) {
 		p->refused[0] = *slot;
 		p->refused[1] = (int)t;

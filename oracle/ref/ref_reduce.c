@@ -95,7 +95,8 @@ static bool sum_type(enum dtype *dt, struct ref_ctx *c, int dtype_arg)
 {
 	const enum dtype own = meta_of(c, A_reduction_self)->dtype;
 	*dt = ref_given(c, dtype_arg) ? c->n->arg[dtype_arg].dtype : dtype_is_float(own) ? own : DT_I64;
-	return dtype_info[*dt].rows == DR_FULL || err_set(c->err, "%s is not implemented for %s", op_info[c->n->op].name, dtype_info[*dt].torch);
+	return dtype_info[*dt].rows == DR_FULL
+		|| err_set(c->err, "%s is not implemented for %s", op_info[c->n->op].name, dtype_info[*dt].torch);
 }
 
 /* A sum over several dims in a half dtype that self is not. */

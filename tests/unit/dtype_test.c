@@ -94,7 +94,8 @@ static void test_the_reference_rounds_alike(void)
 		for (int k = 0; k < 20000; k++) {
 			const int low = dtype_info[t].emin - f->p - 2, span = dtype_info[t].emax + 2 - low;
 			const double v = ldexp((double)(int64_t)lot(), low + (int)(lot() % (uint64_t)span) - 62);
-			EXPECT(same(num_rn(t, v, 0), dtype_round(t, v)), "%s: %a is %a or %a", dtype_info[t].name, v, num_rn(t, v, 0), dtype_round(t, v));
+			EXPECT(
+				same(num_rn(t, v, 0), dtype_round(t, v)), "%s: %a is %a or %a", dtype_info[t].name, v, num_rn(t, v, 0), dtype_round(t, v));
 		}
 	}
 }
