@@ -403,8 +403,8 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 static bool refuse_dtype(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	if (promo == PROMO_BOUNDS && !(node_given(c->n, A_pointwise_BOUNDS_min) && node_given(c->n, A_pointwise_BOUNDS_max)))
-		return err_set(c->err, "\"clamp_%s_scalar_cpu\" not implemented for '%s'",
-			node_given(c->n, A_pointwise_BOUNDS_min) ? "min" : "max", dtype_info[common].c10);
+		return err_set(c->err, "\"clamp_%s_scalar_cpu\" not implemented for '%s'", node_given(c->n, A_pointwise_BOUNDS_min) ? "min" : "max",
+			dtype_info[common].c10);
 	return dtype_refuse(c->n->op, common, c->err);
 }
 
