@@ -17,7 +17,7 @@ static struct num between_ends(const struct num *a, const struct formula *f)
 {
 	long double x = ld(a), y = f->libm(x), r = arg_rad(a, false);
 	r += r > 0 ? fabsl(x) * 0x1p-62L : 0; /* x - r and x + r are rounded */
-	long double low = f->libm(x - r), high = f->libm(x + r);
+	long double low = r > 0 ? f->libm(x - r) : y, high = r > 0 ? f->libm(x + r) : y;
 	bool same = isnan(low) ? isnan(high) : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
 	if (r == 0 && (no_rounding(a, y) || !isfinite(y)))
 		return num_exact(DT_F64, (double)y);
