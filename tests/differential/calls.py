@@ -10,8 +10,6 @@ import subprocess
 
 import torch
 
-from examples import WORDS
-
 # dtypes: short names; written by tests/unit/dtype_tables.py
 DT = {
     "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
