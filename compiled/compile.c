@@ -1,5 +1,5 @@
-/* compile.c: the steps of the built-in compiler in their order. Between functionalise and the epilogue the program is PURE (passes/pass.h);
- * every step ends in step_done(). */
+/* compile.c: walks the steps of the built-in compiler (steps.def) and has those on rows, step_<name>. Between functionalise and the epilogue
+ * the program is PURE (passes/pass.h); every step ends in step_done(). */
 #include "compiled/compile.h"
 
 #include "compiled/decompose/decompose.h"
@@ -12,34 +12,21 @@
 #include "eager/run/interp.h"
 #include "generated/op_args.h"
 
-static int stage_reinplace(void) { return STAGE_FIRST_PASS + npasses; }
-int compile_nstages(void) { return stage_reinplace() + 2; }
+enum { STAGE_ALL = STEP_lower }; /* behind all steps on rows */
+int compile_nstages(void) { return STAGE_ALL + 1; }
 
-const char *compile_stage_name(int stage)
-{
-	if (stage == STAGE_FUNCTIONAL)
-		return "functional";
-	if (stage == STAGE_JOINT)
-		return "joint";
-	if (stage == STAGE_PARTITIONED)
-		return "partition";
-	if (stage == STAGE_DECOMPOSED)
-		return "decompose";
-	if (stage == stage_reinplace())
-		return "reinplace";
-	return stage < stage_reinplace() ? passes[stage - STAGE_FIRST_PASS].name : "passes";
-}
+const char *compile_stage_name(int stage) { return stage == STAGE_ALL ? compile_steps[STEP_reinplace].stage : compile_steps[stage].name; }
 
 bool compile_stage_find(int *out, const char *name)
 {
-	for (int i = 0; i < compile_nstages(); i++)
-		if (str_eq(name, compile_stage_name(i))) {
-			*out = i;
-			return true;
-		}
-	const bool decomposed = str_eq(name, "decomposed"), partitioned = str_eq(name, "partitioned");
-	*out = decomposed ? STAGE_DECOMPOSED : partitioned ? STAGE_PARTITIONED : *out;
-	return decomposed || partitioned;
+	const int step = step_find(name), of_stage = step_find_of_stage(name);
+	if (step >= 0 && step < STAGE_ALL && compile_steps[step].kind != STEP_OF_END)
+		*out = step;
+	else if (of_stage >= 0)
+		*out = of_stage == STEP_reinplace ? STAGE_ALL : of_stage;
+	else
+		return false;
+	return true;
 }
 
 /* A part on its way. */
@@ -50,12 +37,12 @@ struct half {
 	struct aliases aliases; /* of the results after the last step */
 	int nout;               /* of the results, outputs of the source */
 	int nforward;           /* rows before the backward part */
-	bool reinplaced;        /* rows may write */
 };
 
 struct compilation {
 	const struct compile_options *o;
 	struct arena *arena;
+	const struct prog *source;
 	struct functional f;
 	struct joint j;
 	struct partition s;
@@ -99,14 +86,15 @@ static void results_back(struct compilation *c)
 /* ---- after each step ---- */
 
 /* again: p's rows inferred anew, which all validators share. */
-static bool hold(struct half *h, const struct prog *p, const struct prog *again, bool epilogue, struct err *err)
+static bool hold(struct half *h, const struct prog *p, const struct prog *again, enum compile_step s, struct err *err)
 {
+	const bool epilogue = s >= STEP_epilogue;
 	struct aliases after;
-	bool ok = h->reinplaced || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
+	bool ok = s == STEP_reinplace || (epilogue ? validate_epilogue(p, err) : validate_no_writes(p, err));
 	ok = ok && validate_metas(p, again, err) && validate_writes(again, &h->owners, err) && validate_scatters(p, err)
 		&& validate_devices(p, err);
 	if (epilogue)
-		aliases_of_returns(&after, again, h->reinplaced ? p->nret : h->nout, &h->owners);
+		aliases_of_returns(&after, again, s == STEP_reinplace ? p->nret : h->nout, &h->owners);
 	else
 		aliases_of(&after, &h->pure, again, &h->owners);
 	if (!ok || !validate_aliases(&h->aliases, &after, err))
@@ -122,22 +110,22 @@ static bool hold(struct half *h, const struct prog *p, const struct prog *again,
 	return true;
 }
 
-static bool invariants_hold(struct half *h, const struct prog *p, bool epilogue, struct err *err)
+static bool invariants_hold(struct half *h, const struct prog *p, enum compile_step s, struct err *err)
 {
 	struct arena a;
 	struct prog again;
 	arena_init(&a);
-	const bool ok = validate_infer(&again, p, &a, err) && hold(h, p, &again, epilogue, err);
+	const bool ok = validate_infer(&again, p, &a, err) && hold(h, p, &again, s, err);
 	arena_free(&a);
 	return ok;
 }
 
 /* The defect that was asked for, if it is one of this step. */
-static void plant(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue)
+static void plant(struct compilation *c, enum compile_step s, struct half *h, struct prog *p)
 {
 	struct pure rows = {.p = p};
-	struct defect_site site = {.g = epilogue ? &rows : &h->pure, .nforward = h->nforward, .f = h == c->half ? &c->f : NULL};
-	c->out->planted |= defect_plant(c->o->defect, step, &site);
+	struct defect_site site = {.g = s >= STEP_epilogue ? &rows : &h->pure, .nforward = h->nforward, .f = h == c->half ? &c->f : NULL};
+	c->out->planted |= defect_plant(c->o->defect, compile_steps[s].name, &site);
 	h->nforward = site.nforward;
 }
 
@@ -149,20 +137,29 @@ static bool broken(struct compilation *c, const char *step, const struct half *h
 }
 
 /* Invariants of one part, and who asked is told. */
-static bool half_done(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue, struct err *err)
+static bool half_done(struct compilation *c, enum compile_step s, struct half *h, struct prog *p, struct err *err)
 {
 	struct err why = {0};
-	if (c->o->validate && !invariants_hold(h, p, epilogue, &why))
-		return broken(c, step, h, &why, err);
+	if (c->o->validate && !invariants_hold(h, p, s, &why))
+		return broken(c, compile_steps[s].name, h, &why, err);
 	if (c->o->done)
-		c->o->done(c->o->ctx, step, h->name, p);
+		c->o->done(c->o->ctx, compile_steps[s].name, h->name, p);
 	return true;
 }
 
-static bool step_done(struct compilation *c, const char *step, struct half *h, struct prog *p, bool epilogue, struct err *err)
+static enum compile_status step_done(struct compilation *c, enum compile_step s, struct half *h, struct err *err)
 {
-	plant(c, step, h, p, epilogue);
-	return half_done(c, step, h, p, epilogue, err);
+	plant(c, s, h, h->pure.p);
+	return half_done(c, s, h, h->pure.p, err) ? COMPILE_OK : COMPILE_BROKEN;
+}
+
+/* A shape rule refused what step s made. */
+static enum compile_status unfit(struct compilation *c, enum compile_step s, const struct half *h, const struct err *why, struct err *err)
+{
+	struct err sentence = {0};
+	err_set(&sentence, "I2: %s", why->msg);
+	broken(c, compile_steps[s].name, h, &sentence, err);
+	return COMPILE_BROKEN;
 }
 
 /* ---- the steps ---- */
@@ -185,19 +182,19 @@ static bool any_gradient(const struct joint *j)
 
 static bool is_partitioned(const struct compilation *c)
 {
-	return c->o->partition && c->o->stage >= STAGE_PARTITIONED && !c->o->keep_requires_grad && any_gradient(&c->j);
+	return c->o->partition && c->o->stage >= STEP_partition && !c->o->keep_requires_grad && any_gradient(&c->j);
 }
 
-static enum compile_status partitioned(struct compilation *c, struct err *err)
+static enum compile_status step_partition(struct compilation *c, struct half *forward, enum compile_step s, struct err *err)
 {
-	struct half *forward = &c->half[0], *backward = &c->half[1];
+	struct half *backward = &c->half[1];
 	struct err why = {0};
 	if (!is_partitioned(c))
 		return COMPILE_OK;
 	if (!partition(&c->s, &c->f, &forward->pure, forward->nforward, c->o->save_all, c->arena, err))
 		return COMPILE_REFUSED;
 	struct defect_site site = {.g = &forward->pure, .f = &c->f, .s = &c->s};
-	c->out->planted |= defect_plant(c->o->defect, "partition", &site);
+	c->out->planted |= defect_plant(c->o->defect, compile_steps[s].name, &site);
 	c->out->npart = MAX_PARTS;
 	forward->name = "forward";
 	forward->nforward = c->f.p.nnode;
@@ -206,72 +203,35 @@ static enum compile_status partitioned(struct compilation *c, struct err *err)
 		backward->owners.donated[i] = c->s.input[i].donated;
 	forward->aliases.n = MIN(forward->aliases.n, forward->pure.nresult - c->s.nsaved); /* there gradients stood */
 	if (c->o->validate && !validate_partition(&c->s, &c->f, &forward->pure, &why))
-		return broken(c, "partition", NULL, &why, err), COMPILE_BROKEN;
-	return half_done(c, "partition", forward, &c->f.p, false, err) && half_done(c, "partition", backward, &c->s.backward, false, err)
-		? COMPILE_OK
-		: COMPILE_BROKEN;
+		return broken(c, compile_steps[s].name, NULL, &why, err), COMPILE_BROKEN;
+	return half_done(c, s, forward, &c->f.p, err) && half_done(c, s, backward, &c->s.backward, err) ? COMPILE_OK : COMPILE_BROKEN;
 }
 
 /* COMPILE_REFUSED: the program would become too large. */
-static enum compile_status decomposed(struct compilation *c, struct half *h, struct err *err)
+static enum compile_status step_decompose(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
 {
-	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
+	return decompose(&h->pure, &h->nforward, DIALECT_CORE, err) ? step_done(c, s, h, err) : COMPILE_REFUSED;
+}
+
+static enum compile_status step_pass(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
+{
+	struct err why = {0};
+	return passes[s - STEP_fold].run(&h->pure, &why) ? step_done(c, s, h, err) : unfit(c, s, h, &why, err);
+}
+
+static enum compile_status step_expand(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
+{
+	if (!decompose_is_due(h->pure.p, DIALECT_LOOPS))
 		return COMPILE_OK;
-	if (!decompose(&h->pure, &h->nforward, DIALECT_CORE, err))
-		return COMPILE_REFUSED;
-	return step_done(c, "decompose", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+	return decompose(&h->pure, &h->nforward, DIALECT_LOOPS, err) ? step_done(c, s, h, err) : COMPILE_REFUSED;
 }
 
-/* What loops are lowered from: rows that have no loops of their own become rows that do. */
-static enum compile_status expanded(struct compilation *c, struct half *h, struct err *err)
+/* From here on rows write. */
+static enum compile_status step_reinplace(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
 {
-	if (!c->o->to_code || !decompose_is_due(h->pure.p, DIALECT_LOOPS))
-		return COMPILE_OK;
-	if (!decompose(&h->pure, &h->nforward, DIALECT_LOOPS, err))
-		return COMPILE_REFUSED;
-	return step_done(c, "expand", h, h->pure.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
-}
-
-/* The views that the epilogue made again. */
-static bool epilogue_decomposed(struct compilation *c, struct prog *p, struct err *err)
-{
-	struct pure rows = {.p = p};
-	int nforward = 0;
-	if (!c->o->decompose || c->o->stage < STAGE_DECOMPOSED)
-		return true;
-	for (int i = 0; i < p->nret; i++)
-		add_result(&rows, RESULT_OUTPUT, p->ret[i]);
-	if (!decompose(&rows, &nforward, DIALECT_CORE, err))
-		return false;
-	for (int i = 0; i < p->nret; i++)
-		p->ret[i] = rows.result[i].value;
-	return true;
-}
-
-static bool run_passes(struct compilation *c, struct half *h, struct err *err)
-{
-	for (int i = 0; i < npasses && STAGE_FIRST_PASS + i <= c->o->stage; i++) {
-		struct err why = {0}, unfit = {0};
-		if (c->o->off & 1u << i || (passes[i].freezing && !c->o->freezing))
-			continue;
-		if (!passes[i].run(&h->pure, &why))
-			return err_set(&unfit, "I2: %s", why.msg) || broken(c, passes[i].name, h, &unfit, err);
-		if (!step_done(c, passes[i].name, h, h->pure.p, false, err))
-			return false;
-	}
-	return true;
-}
-
-/* Behind the epilogue: from here on rows write. */
-static bool reinplaced(struct compilation *c, struct half *h, struct prog *p, struct err *err)
-{
-	struct err why = {0}, unfit = {0};
-	if (c->o->stage < stage_reinplace() || c->o->off & 1u << npasses || c->o->keep_requires_grad)
-		return true;
-	if (!reinplace(p, !c->o->to_code || c->o->code.lower.no_fusion, h->owners.donated, &why))
-		return err_set(&unfit, "I2: %s", why.msg) || broken(c, "reinplace", h, &unfit, err);
-	h->reinplaced = true;
-	return step_done(c, "reinplace", h, p, true, err);
+	struct err why = {0};
+	const bool pointwise = !c->o->to_code || c->o->code.lower.no_fusion;
+	return reinplace(h->pure.p, pointwise, h->owners.donated, &why) ? step_done(c, s, h, err) : unfit(c, s, h, &why, err);
 }
 
 static void joint_results(struct compilation *c, struct compiled *out)
@@ -325,10 +285,10 @@ static bool aliases_of_source(struct half *h, const struct prog *bound, struct e
 	return ok;
 }
 
-static enum compile_status functional_part(struct compilation *c, const struct prog *bound, struct err *err)
+static enum compile_status step_functional(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
 {
-	struct half *h = &c->half[0];
-	const bool joint = c->o->stage >= STAGE_JOINT;
+	const struct prog *bound = c->source;
+	const bool joint = c->o->stage >= STEP_joint;
 	h->nout = bound->nret;
 	owners_of_source(&h->owners, bound);
 	if (!functionalise(&c->f, bound, joint ? c->o->keep_requires_grad : bound->has_backward, c->arena, err))
@@ -336,45 +296,42 @@ static enum compile_status functional_part(struct compilation *c, const struct p
 	functional_results(c);
 	if (c->o->validate && !aliases_of_source(h, bound, err))
 		return COMPILE_REFUSED;
-	return step_done(c, "functional", h, &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+	return step_done(c, s, h, err);
 }
 
-static enum compile_status joint_part(struct compilation *c, struct err *err)
+static enum compile_status step_joint(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
 {
-	struct half *h = &c->half[0];
 	h->nforward = c->f.p.nnode;
 	if (!joint_append(&c->j, &c->f, c->arena, err))
 		return COMPILE_REFUSED;
 	joint_results(c, c->out);
 	if (is_partitioned(c))
 		cotangent_results(c);
-	return step_done(c, "joint", h, &c->f.p, false, err) ? COMPILE_OK : COMPILE_BROKEN;
+	return step_done(c, s, h, err);
 }
 
-/* A joint program, or one of its parts, to the end. */
-static enum compile_status finish(struct compilation *c, int part, struct err *err)
+/* The views that the epilogue made again are rows of the core dialect, too. */
+static bool epilogue_fits(struct compilation *c, struct prog *p, struct err *err)
 {
-	struct half *h = &c->half[part];
+	return !c->o->decompose || c->o->stage < STEP_decompose || decompose_returns(p, DIALECT_CORE, err);
+}
+
+static enum compile_status step_epilogue(struct compilation *c, struct half *h, enum compile_step s, struct err *err)
+{
 	struct prog *p = h->pure.p;
-	enum compile_status status = decomposed(c, h, err);
-	if (status != COMPILE_OK)
-		return status;
-	if (!run_passes(c, h, err))
-		return COMPILE_BROKEN;
-	status = expanded(c, h, err);
-	if (status != COMPILE_OK)
-		return status;
-	if (part == 0) {
+	if (h == c->half) {
 		results_back(c);
 		functional_epilogue(&c->f);
 	} else {
 		p->nret = 0;
 	}
-	if (!return_results(c, p, &h->pure, err) || !epilogue_decomposed(c, p, err))
-		return COMPILE_REFUSED;
-	if (!c->o->keep_requires_grad)
-		require_no_grad(p);
-	return step_done(c, "epilogue", h, p, true, err) && reinplaced(c, h, p, err) ? COMPILE_OK : COMPILE_BROKEN;
+	if (c->o->stage >= STEP_joint) {
+		if (!return_results(c, p, &h->pure, err) || !epilogue_fits(c, p, err))
+			return COMPILE_REFUSED;
+		if (!c->o->keep_requires_grad)
+			require_no_grad(p);
+	}
+	return step_done(c, s, h, err);
 }
 
 /* ---- the parts ---- */
@@ -416,20 +373,50 @@ static bool hand_over(struct compiled *out, struct compilation *c, const struct 
 	return true;
 }
 
-static enum compile_status run_steps(struct compilation *c, const struct prog *bound, struct err *err)
+/* ---- the walk ---- */
+
+typedef enum compile_status step_fn(struct compilation *c, struct half *h, enum compile_step s, struct err *err);
+#define ROW_WHOLE(name) [STEP_##name] = step_##name,
+#define ROW_PART(name)  ROW_WHOLE(name)
+#define ROW_CODE(name)  ROW_WHOLE(name)
+#define ROW_END(name)   ROW_WHOLE(name)
+#define ROW_PASS(name)  [STEP_##name] = step_pass,
+#define ROW_LOOPS(name)
+static step_fn *const run_step[STAGE_ALL] = {
+#define STEP(name, kind, ...) ROW_##kind(name)
+#include "compiled/steps/steps.def"
+#undef STEP
+};
+
+/* Does the step run? partition asks for itself: that depends on the program. */
+static bool is_on(const struct compile_options *o, enum compile_step s)
 {
-	enum compile_status status = functional_part(c, bound, err);
-	if (status == COMPILE_OK && c->o->stage == STAGE_FUNCTIONAL) {
-		results_back(c);
-		functional_epilogue(&c->f);
-		return step_done(c, "epilogue", &c->half[0], &c->f.p, true, err) ? COMPILE_OK : COMPILE_BROKEN;
-	}
-	if (status == COMPILE_OK)
-		status = joint_part(c, err);
-	if (status == COMPILE_OK)
-		status = partitioned(c, err);
+	if (compile_steps[s].kind == STEP_OF_END)
+		return true;
+	if (compile_steps[s].kind == STEP_OF_CODE)
+		return o->to_code;
+	if ((int)s > o->stage)
+		return false;
+	if (compile_steps[s].kind == STEP_OF_PASS)
+		return !(o->off & 1u << (s - STEP_fold)) && (!passes[s - STEP_fold].freezing || o->freezing);
+	return s == STEP_decompose ? o->decompose : s == STEP_reinplace ? !(o->off & 1u << npasses) && !o->keep_requires_grad : true;
+}
+
+/* Steps [from, to), those that run. */
+static enum compile_status walk(struct compilation *c, struct half *h, int from, int to, struct err *err)
+{
+	enum compile_status status = COMPILE_OK;
+	for (int s = from; s < to && status == COMPILE_OK; s++)
+		if (is_on(c->o, (enum compile_step)s))
+			status = run_step[s](c, h, (enum compile_step)s, err);
+	return status;
+}
+
+static enum compile_status run_steps(struct compilation *c, struct err *err)
+{
+	enum compile_status status = walk(c, &c->half[0], 0, STEP_partition + 1, err);
 	for (int part = 0; status == COMPILE_OK && part < c->out->npart; part++)
-		status = finish(c, part, err);
+		status = walk(c, &c->half[part], STEP_partition + 1, STAGE_ALL, err);
 	return status;
 }
 
@@ -443,8 +430,9 @@ enum compile_status compile(
 	c->o = o;
 	c->arena = a;
 	c->out = out;
+	c->source = bound;
 	*out = (struct compiled){.npart = 1, .nout = bound->nret};
-	const enum compile_status status = run_steps(c, bound, err);
+	const enum compile_status status = run_steps(c, err);
 	if (status != COMPILE_OK)
 		return status;
 	return hand_over(out, c, bound, err) ? COMPILE_OK : COMPILE_BROKEN;

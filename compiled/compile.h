@@ -1,22 +1,29 @@
-/* compile.h: the built-in compiler. `compile()` in compile.c is the list of its steps; a STAGE is the name of what stands after one.
+/* compile.h: the built-in compiler. `compile()` walks its steps (steps.def); a STAGE is what stands behind one.
  * functional: no row writes but the epilogue, and eager's autograd differentiates it; joint: forward and backward written out; partition
  * (the stage is also called partitioned): that in two parts, each of which goes through what follows on its own; decompose (decomposed): in
  * rows of the core dialect alone. */
 #ifndef SCATTERPROOF_COMPILE_H
 #define SCATTERPROOF_COMPILE_H
 
-#include "compiled/loops/code.h"
+#include "compiled/code.h"
 #include "compiled/passes/partition.h"
+#include "compiled/steps/steps.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
 
 struct defect; /* defects/defects.h */
 
-/* Then a stage per pass (passes/pass.h), reinplace, and all of them. */
-enum { STAGE_FUNCTIONAL, STAGE_JOINT, STAGE_PARTITIONED, STAGE_DECOMPOSED, STAGE_FIRST_PASS };
+/* A stage is a number: the step behind which it is, of those on rows, and as the last one all of them. */
+enum {
+	STAGE_FUNCTIONAL = STEP_functional,
+	STAGE_JOINT = STEP_joint,
+	STAGE_PARTITIONED = STEP_partition,
+	STAGE_DECOMPOSED = STEP_decompose,
+	STAGE_FIRST_PASS = STEP_fold
+};
 int compile_nstages(void);
 const char *compile_stage_name(int stage); /* "functional", "joint", "partition", "decompose", "fold", ..., "reinplace", "passes" */
-bool compile_stage_find(int *out, const char *name);
+bool compile_stage_find(int *out, const char *name); /* also "partitioned", "decomposed"; not the epilogue, behind which nobody stops */
 
 struct compile_options {
 	int stage;    /* the last step */
@@ -69,8 +76,5 @@ enum compile_status compile(
 
 /* The backward part's inputs carry the numbers that it is given, as it stands for people: those that are integers, or few. */
 void compile_give(struct compiled *c, const struct prog *bound, struct arena *a);
-
-/* Compiles and runs every call of p; whatever comes, out says it. A broken invariant is status RES_INVARIANT, and nothing is run. */
-void compile_run(struct result *out, const struct prog *p, const struct compile_options *o, struct arena *a);
 
 #endif

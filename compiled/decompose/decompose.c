@@ -287,6 +287,21 @@ bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err)
 	return true;
 }
 
+bool decompose_returns(struct prog *p, enum dialect d, struct err *err)
+{
+	struct pure rows = {.p = p, .nresult = p->nret};
+	int nforward = 0;
+	for (int i = 0; i < p->nret; i++) {
+		rows.result[i].role = RESULT_OUTPUT;
+		rows.result[i].value = p->ret[i];
+	}
+	if (!decompose(&rows, &nforward, d, err))
+		return false;
+	for (int i = 0; i < p->nret; i++)
+		p->ret[i] = rows.result[i].value;
+	return true;
+}
+
 /* ---- what rules share ---- */
 
 int as_dtype(struct decomposition *d, int x, enum dtype t) { return build_meta(d->b, x)->dtype == t ? x : emit_to_copy(d->b, x, (int)t); }

@@ -26,7 +26,8 @@ enum dialect { DIALECT_CORE, DIALECT_LOOPS };
 /* Rewrites g->p and tells the results. *nforward: the rows before the backward part, before and after.
  * False: the program has too many rows then (err). */
 bool decompose(struct pure *g, int *nforward, enum dialect d, struct err *err);
-bool decompose_is_due(const struct prog *p, enum dialect d); /* is there a row to rewrite? */
+bool decompose_returns(struct prog *p, enum dialect d, struct err *err); /* the same of a program with its returns */
+bool decompose_is_due(const struct prog *p, enum dialect d);             /* is there a row to rewrite? */
 
 bool decompose_is_core(int op); /* also the language's own rows */
 /* Is row `node` left as it is though it is not of the core dialect? Its result overlaps itself, which only the row's own kernel says, or is

@@ -1,5 +1,6 @@
 /* decomposed.c: defects of the core dialect: what a wrong rule of decompose would have left. */
 #include "compiled/defects/spoil.h"
+#include "eager/ops/layout.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -12,24 +13,23 @@ static bool is_row(const struct node *n, int op) { return n && n->op == op; }
 
 /* ---- regions ---- */
 
-/* x[..., start:end:step] = values, one position less. */
+/* The region and what is put there, without the last position. */
 static int put_up_to_last_but_one(struct build *b, const struct defect_site *s, int i)
 {
 	const struct node n = s->g->p->node[i];
-	if (n.op != OP_index_put || n.arg[A_index_put_accumulate].b)
+	if (n.op != OP_slice_scatter)
 		return NO_VALUE;
-	const struct arg *list = &n.arg[A_index_put_indices];
-	const int dim = list->n - 1, self = n.arg[A_index_put_self].node, values = n.arg[A_index_put_values].node;
-	const struct meta m = *node_meta(s->g->p, values);
-	for (int k = 0; k < dim; k++)
-		if (list->nodes[k] >= 0)
-			return NO_VALUE;
-	if (s->g->p->node[list->nodes[dim]].op != OP_arange_start_step || m.rank != n.out[0].meta.rank || m.size[dim] < 2)
+	const int self = n.arg[A_slice_scatter_self].node, src = n.arg[A_slice_scatter_src].node;
+	const struct meta whole = n.out[0].meta, region = *node_meta(s->g->p, src);
+	int64_t start = node_given(&n, A_slice_scatter_start) ? node_int(&n, A_slice_scatter_start) : 0, end = INT64_MAX;
+	const int64_t step = node_int(&n, A_slice_scatter_step);
+	int dim;
+	CHECK(dim_wrap(&dim, node_int(&n, A_slice_scatter_dim), whole.rank, NULL));
+	slice_clamp(&start, &end, whole.size[dim], step);
+	const int64_t left = region.size[dim] - 1;
+	if (left < 1)
 		return NO_VALUE;
-	int *index = ARENA_NEW(s->g->p->arena, int, list->n);
-	memcpy(index, list->nodes, (size_t)list->n * sizeof *index);
-	index[dim] = emit_slice_Tensor(b, index[dim], 0, 0, m.size[dim] - 1, 1);
-	return emit_index_put(b, self, index, dim + 1, emit_slice_Tensor(b, values, dim, 0, m.size[dim] - 1, 1), false);
+	return emit_slice_scatter(b, self, emit_slice_Tensor(b, src, dim, 0, left, 1), dim, start, start + left * step, step);
 }
 
 bool defect_region_end_clamped(struct defect_site *s) { return spoil_with(s, 0, put_up_to_last_but_one); }

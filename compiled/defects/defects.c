@@ -2,6 +2,7 @@
 #include "compiled/defects/defects.h"
 
 #include "compiled/defects/spoil.h"
+#include "compiled/steps/steps.h"
 
 const char *const defect_catcher_name[NDEFECT_CATCHERS] = {"invariant", "meta", "alias", "value", "gradient", "raise"};
 
@@ -20,12 +21,8 @@ const struct defect *defect_find(const char *name)
 	return NULL;
 }
 
-bool defect_is_of_loops(const struct defect *d)
-{
-	return d && (str_eq(d->step, "lower") || str_eq(d->step, "reuse") || defect_is_of_symbols(d) || defect_is_of_schedule(d));
-}
-
-bool defect_is_of_symbols(const struct defect *d) { return d && str_eq(d->step, "symbols"); }
-bool defect_is_of_schedule(const struct defect *d) { return d && (str_eq(d->step, "schedule") || str_eq(d->step, "reorder")); }
+bool defect_is_of_loops(const struct defect *d) { return d && step_find(d->step) >= STEP_lower; }
+bool defect_is_of_symbols(const struct defect *d) { return d && step_find(d->step) == STEP_symbols; }
+bool defect_is_of_schedule(const struct defect *d) { return d && step_find(d->step) >= STEP_schedule; }
 
 bool defect_plant(const struct defect *d, const char *step, struct defect_site *s) { return d && str_eq(d->step, step) && d->spoil(s); }

@@ -35,8 +35,7 @@ struct defect_site {
 
 struct defect {
 	const char *name;
-	/* as compile.h names stages, or "epilogue"; of the loops (loops/code.h) "lower", "symbols", "reuse", "schedule" or "reorder" */
-	const char *step;
+	const char *step; /* of steps.def */
 	enum defect_catcher caught;
 	const char *what;                     /* one sentence */
 	const char *like;                     /* the bug that it resembles */

@@ -276,7 +276,8 @@ static bool is_zero(const struct loops *l, int reg)
 static bool asks_for_truth(const struct loops *l, const struct loop_ins *i)
 {
 	return i->op == LOOP_ROW && dtype_is_float(i->dtype)
-		&& (i->row == OP_logical_not || i->row == OP_logical_and || (i->row == OP_ne_Tensor && is_zero(l, i->b)));
+		&& (i->row == OP_logical_not || i->row == OP_logical_and
+			|| ((i->row == OP_ne_Tensor || i->row == OP_eq_Tensor) && is_zero(l, i->b)));
 }
 
 static bool truncated(struct loops *l, int i)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "compiled/library.h"
+#include "eager/base/library.h"
 #include "eager/base/clock.h"
 
 typedef struct cuda_context *cuda_context;

@@ -4,7 +4,7 @@
 #include <glob.h>
 #include <stdlib.h>
 
-#include "compiled/library.h"
+#include "eager/base/library.h"
 
 typedef struct nvrtc_program *nvrtc_program;
 /* CUDA's prototypes, as the NVRTC guide has them. 0 is success. */

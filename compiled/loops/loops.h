@@ -86,9 +86,9 @@ enum loop_op {
 /* In generated code; a kernel that is called may, too. */
 static inline bool loop_may_raise(enum loop_op op) { return op == LOOP_BOUND || op == LOOP_STATED; }
 
-/* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; an index of
- * embedding_dense_backward; the number of source's element in masked_scatter; index_copy's index along dim d (BOUND_INDEX_COPY - d). */
-enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_GRADIENT_ROW = -3, BOUND_SOURCE = -4, BOUND_INDEX_COPY = -16 };
+/* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; the number of
+ * source's element in masked_scatter. */
+enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_SOURCE = -3 };
 
 /* The polynomials of a meta: entries of loops.poly; 0: the number that stands there. */
 struct symbolic_meta {

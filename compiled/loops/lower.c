@@ -254,7 +254,7 @@ void lower_put(struct lowering *l, int k, const struct affine *idx, int value)
 	loops_store(l->out, l->place[k].buffer, &cell, value);
 }
 
-static enum form natural_form(const struct node *n) { return rule_of(n->op)->moves ? AS_BITS : AS_VALUE; }
+static enum form natural_form(const struct node *n) { return !rule_of(n->op) || rule_of(n->op)->moves ? AS_BITS : AS_VALUE; }
 
 void lower_nest(struct lowering *l, int node, int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form))
 {
@@ -282,12 +282,14 @@ static bool is_by_kernel(const struct node *n)
 	return !is_mixed_radix(m, order) && !meta_overlaps_itself(m) && meta_has_duplicates(m);
 }
 
-/* By the row's rule. */
+/* By the row's rule, or by its kernel. */
 static void fill_places(struct lowering *l, int node, struct place *place)
 {
 	const struct lower_rule *rule = rule_of(l->p->node[node].op);
 	l->place = place;
-	if (rule->nests)
+	if (!rule || is_by_kernel(&l->p->node[node]))
+		lower_extern(l, node);
+	else if (rule->nests)
 		rule->nests(l, node);
 	else
 		lower_nest(l, node, rule->element);
@@ -302,12 +304,7 @@ static void fill_results(struct lowering *l, int node)
 		new_buffer(l, &n->out[k]);
 		place[k] = (struct place){.buffer = l->buffer_of[n->out[k].storage], .meta = n->out[k].meta};
 	}
-	if (rule_of(n->op) && !is_by_kernel(n)) {
-		fill_places(l, node, place);
-		return;
-	}
-	l->place = place;
-	lower_extern(l, node);
+	fill_places(l, node, place);
 }
 
 static void into_memory(struct lowering *l, int storage)
@@ -448,6 +445,7 @@ static void store_new_value(struct lowering *l, int node, enum dtype t, const st
 static bool write_row(struct lowering *l, int node, struct err *err)
 {
 	const struct node *n = &l->p->node[node];
+	const struct lower_rule *rule = rule_of(n->op);
 	const struct value *self = &n->out[0];
 	struct place value = {0};
 	into_memory(l, self->storage);
@@ -456,7 +454,7 @@ static bool write_row(struct lowering *l, int node, struct err *err)
 		return false;
 	if (meta_has_duplicates(&self->meta))
 		return err_set(err, "%s writes to memory that overlaps itself", op_info[n->op].name);
-	if (rule_of(n->op)->element && reads_in_step(l, n, self)) {
+	if (rule && rule->element && reads_in_step(l, n, self)) {
 		store_new_value(l, node, value.meta.dtype, NULL);
 		return true;
 	}

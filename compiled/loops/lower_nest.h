@@ -28,7 +28,7 @@ void nest_put(struct lowering *l, int k, const struct affine *idx, int value);
 void nest_copy(struct lowering *l, int self);
 
 /* ---- accumulators in memory: a wide one per element of result 0 ---- */
-struct place nest_sums(struct lowering *l, int self); /* that begin as self's elements */
+struct place nest_sums(struct lowering *l, int self);                                       /* that begin as self's elements */
 struct place nest_counts(struct lowering *l, const int64_t *size, int rank, int64_t first); /* i64 */
 int nest_get(struct lowering *l, const struct place *p, const struct affine *idx);
 void nest_set(struct lowering *l, const struct place *p, const struct affine *idx, int value);

@@ -1,5 +1,6 @@
-/* lower_region.c: slice_scatter, select_scatter and diagonal_scatter: self with src in a view's region. Each is one nest over the whole result whose mask says which indices are of the region, as Inductor has
- * it, so it believes the result's sizes and strides. (scatter_region.c of eager copies self and then writes the region.) */
+/* lower_region.c: slice_scatter, select_scatter and diagonal_scatter: self with src in a view's region. Each is one nest over the whole
+ * result whose mask says which indices are of the region, as Inductor has it, so it believes the result's sizes and strides.
+ * (scatter_region.c of eager copies self and then writes the region.) */
 #include "compiled/loops/lower.h"
 
 #include "eager/ops/layout.h"

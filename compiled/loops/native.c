@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiled/library.h"
+#include "eager/base/library.h"
 #include "compiled/loops/emit_c.h"
 #include "eager/base/output.h"
 #include "eager/base/proc.h"

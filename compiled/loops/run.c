@@ -59,13 +59,8 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 		return err_set(f->err, "index out of range in self");
 	if (dim == BOUND_IN_DATA)
 		return err_set(f->err, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", at, size);
-	if (dim == BOUND_GRADIENT_ROW)
-		return err_set(f->err, "embedding_dense_backward: index %lld is none of %lld rows, which PyTorch does not check", at, size);
 	if (dim == BOUND_SOURCE)
 		return err_set(f->err, "Number of elements of source < number of ones in mask");
-	if (dim <= BOUND_INDEX_COPY)
-		return err_set(
-			f->err, "index_copy_(): index %lld is out of bounds for dimension %lld with size %lld", at, BOUND_INDEX_COPY - dim, size);
 	return err_set(f->err, "index %lld is out of bounds for dimension %lld with size %lld", at, dim, size);
 }
 

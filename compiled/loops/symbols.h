@@ -7,7 +7,7 @@
 #define SCATTERPROOF_LOOP_SYMBOLS_H
 
 #include "compiled/loops/loops.h"
-#include "compiled/symbols/words.h"
+#include "compiled/loops/words.h"
 
 enum { LEAST_SYMBOL = 2 }; /* sizes of 0 and 1 are other programs, as in PyTorch: a guard keeps every symbol above them */
 

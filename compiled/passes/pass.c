@@ -1,15 +1,19 @@
-/* pass.c: the passes by name, in the order in which they run, and what they share: replacing values, inferring again what follows. */
+/* pass.c: the passes by name, in the order in which they run (steps.def), and what they share: replacing values, inferring again what follows. */
 #include "compiled/passes/pass.h"
 
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+#define ROW_PASS(name, stage, needs, validators, what) {#name, what, sizeof needs > 1, pass_##name},
+#define ROW_WHOLE(...)
+#define ROW_PART(...)
+#define ROW_CODE(...)
+#define ROW_END(...)
+#define ROW_LOOPS(...)
 const struct pass passes[] = {
-	{"fold", "rows of constants are computed once: full", true, pass_fold},
-	{"noop", "rows that return what they are given", false, pass_noop},
-	{"views", "views of views are made of the first one; a view that exists already is not made again", false, pass_views},
-	{"cse", "the same row of the same operands is computed once", false, pass_cse},
-	{"dce", "rows that nothing needs are dropped", false, pass_dce},
+#define STEP(name, kind, ...) ROW_##kind(name, __VA_ARGS__)
+#include "compiled/steps/steps.def"
+#undef STEP
 };
 const int npasses = ARRAY_LEN(passes);
 

@@ -3,7 +3,7 @@
 #define SCATTERPROOF_SAMPLE_H
 
 #include "compiled/compile.h"
-#include "compiled/symbols/words.h"
+#include "compiled/loops/words.h"
 
 struct sample {
 	int64_t value[MAX_POLY_SYMBOLS]; /* of the symbols */

@@ -140,8 +140,10 @@ struct script_look {
 	/* META: dtype, sizes and strides; MEMORY: which inputs and outputs share it. */
 	enum script_fact { FACT_ELEMENTS, FACT_META, FACT_PRESENT, FACT_REQUIRES_GRAD, FACT_MEMORY } fact;
 	bool random;          /* float inputs are not what the program says but random numbers */
+	bool beside_right;    /* eager is wrong, too: the target is compared with `expected` */
 	const char *expected; /* the elements as a nested list of Python; NULL: not known by one number each, or too many */
 	const char *law;      /* why, "x.grad[i] is how often the result reads x[i]"; NULL: nothing short explains it */
+	const char *raised; /* RUN: what the target raises, "IndexError: Dimension …": no other error is this bug; NULL: it does not raise */
 };
 
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */
@@ -155,8 +157,8 @@ struct target_script {
 	const char *(*making_inputs)(void); /* Python text: the functions that CALLS needs */
 	const char *(*running)(void);       /* Python text: running, comparing, the exit code */
 	/* Appends a script of a few lines that runs p, written in its surface, compares with eager, and ends with code 1 if what is looked at
-	 * is wrong, 0 if not. Whoever wants it runs it: it knows less than the judge. p has one call. False: it would not be short, or would
-	 * say less; err says why. */
+	 * is wrong, 0 if not, 2 if it does not run through; a crash ends it by a signal. Whoever wants it runs it: it knows less than the
+	 * judge. False: it would not be short, or would say less; err says why. */
 	bool (*brief)(
 		struct strbuf *sb, const struct script_look *look, const struct prog *p, const struct target *t, struct arena *a, struct err *err);
 };

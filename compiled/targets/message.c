@@ -100,6 +100,72 @@ static const char *innermost(const char *m, const struct target *t)
 
 const char *message_innermost(const char *m, const struct target *t, struct arena *a) { return masked(innermost(m, t), false, false, a); }
 
+/* As C++ and ATen speak of dtypes. */
+static bool is_spoken_dtype(const char *s, size_t n)
+{
+	static const char *const spoken[] = {"float", "double", "half", "long", "int", "short", "char", "byte", "bool", "Float", "Double",
+		"Half", "Long", "Int", "Short", "Char", "Byte", "Bool"};
+	for (int i = 0; i < ARRAY_LEN(spoken); i++)
+		if (strlen(spoken[i]) == n && memcmp(s, spoken[i], n) == 0)
+			return true;
+	return is_dtype(s, n);
+}
+
+static bool varies(const char *word, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word[i] >= '0' && word[i] <= '9')
+			return true;
+	return is_spoken_dtype(word, n);
+}
+
+/* What begins here and differs from case to case; 0: nothing does. */
+static size_t varying(const char *s)
+{
+	static const char *const pairs[] = {"[]", "{}", "''", "\"\"", "``"};
+	const size_t word = strspn(s, WORD), line = strcspn(s, "\n");
+	if (word)
+		return varies(s, word) ? word : 0;
+	for (int i = 0; i < ARRAY_LEN(pairs); i++) {
+		const char *end = *s == pairs[i][0] ? memchr(s + 1, pairs[i][1], line - 1) : NULL;
+		if (end)
+			return (size_t)(end - s) + 1;
+	}
+	if (*s == '=')
+		return 1 + strcspn(s + 1, " ,\n)[{");
+	return strchr("/\\", *s) || *s < ' ' || *s > '~';
+}
+
+const char *message_part(const char *m, const struct target *t, struct arena *a)
+{
+	enum { ENOUGH = 6 };
+	static const char edges[] = " :,;.(<-'\"`";
+	const char *s = innermost(m, t), *best = "", *from;
+	size_t longest = 0;
+	const size_t type = strspn(s, WORD);
+	const char *inner = s == m || !str_starts(s + type, ": ") ? "" : arena_printf(a, "%.*s", (int)type, s);
+	if (str_starts(s + type, ": "))
+		s += type + 2;
+	while (*s && *s != '\n') {
+		for (from = s; *s && *s != '\n' && !varying(s);) {
+			const size_t word = strspn(s, WORD);
+			s += word ? word : 1;
+			if (word && *s == '\'' && strchr(WORD, s[1])) /* don't */
+				s++;
+		}
+		from += strspn(from, edges);
+		size_t n = s > from ? (size_t)(s - from) : 0;
+		while (n && strchr(edges, from[n - 1]))
+			n--;
+		if (n >= ENOUGH && n > longest) {
+			best = from;
+			longest = n;
+		}
+		s += *s && *s != '\n' ? varying(s) : 0;
+	}
+	return longest ? arena_printf(a, "%.*s", (int)longest, best) : inner;
+}
+
 const char *message_first_line(const char *m, const struct target *t, struct arena *a)
 {
 	const char *s = innermost(m, t);

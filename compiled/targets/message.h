@@ -13,6 +13,10 @@ const char *message_counted(const char *m, struct arena *a);
  * generalised. It names findings in stores: dtypes lose their numbers here, so that a cause is one finding whatever the dtype, and old
  * findings are met again. */
 const char *message_innermost(const char *m, const struct target *t, struct arena *a);
+/* The words of the innermost error's first line by which a script can know it again: the longest piece without numbers, dtypes, quoted
+ * names, paths and what stands in brackets. "InductorError: IndexError: index 3 is out of bounds" -> "is out of bounds". Versions
+ * differ in its type, which is taken only if there are no words, and another error stands around it. Printable ASCII; "": neither. */
+const char *message_part(const char *m, const struct target *t, struct arena *a);
 /* The same for people: its first line as it is, numbers and all. */
 const char *message_first_line(const char *m, const struct target *t, struct arena *a);
 

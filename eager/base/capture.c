@@ -81,5 +81,9 @@ int capture_run(struct strbuf *out, const struct capture *c)
 			;
 	}
 	close(fd[0]);
-	return pid < 0 ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+	if (pid < 0)
+		return 127;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return WTERMSIG(status) == SIGKILL ? 128 : 128 + WTERMSIG(status);
 }

@@ -12,7 +12,8 @@ struct capture {
 	size_t most;             /* bytes that are kept */
 	int limit_s;
 };
-/* Appends what it printed. Its exit code; 127: it was not started; 128: killed, by us or by any signal. */
+/* Appends what it printed. Its exit code; 127: it was not started; 128: killed, by us or by whoever sends SIGKILL; 128 + N: it died of
+ * another signal. */
 int capture_run(struct strbuf *out, const struct capture *c);
 
 #endif

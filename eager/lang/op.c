@@ -86,7 +86,7 @@ bool op_is_told_dtype(int op)
 {
 	bool told = false;
 	for (int k = 0; k < op_info[op].nparam; k++)
-		told |= op_info[op].param[k].kind == K_DTYPE && str_eq(op_info[op].param[k].name, "dtype"); /* input_dtype: of another tensor */
+		told |= op_info[op].param[k].kind == K_DTYPE && str_eq(op_info[op].param[k].name, "dtype"); /* not _softmax_backward_data's */
 	return told && op_info[op].family != F_POINTWISE && op_info[op].family != F_INPUT && !op_has(op, T_NONDIFF);
 }
 

@@ -397,6 +397,15 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 	return check_alpha(c, common) && check_scalars_fit(c, common, promo);
 }
 
+/* With one bound clamp has kernels of other names. */
+static bool refuse_dtype(const struct meta_ctx *c, enum dtype common, enum promo promo)
+{
+	if (promo == PROMO_BOUNDS && !(node_given(c->n, A_pointwise_BOUNDS_min) && node_given(c->n, A_pointwise_BOUNDS_max)))
+		return err_set(c->err, "\"clamp_%s_scalar_cpu\" not implemented for '%s'",
+			node_given(c->n, A_pointwise_BOUNDS_min) ? "min" : "max", dtype_info[common].c10);
+	return dtype_refuse(c->n->op, common, c->err);
+}
+
 static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
@@ -414,7 +423,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	if (!check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
 	if (!(info->dtypes & DTS(common)))
-		return dtype_refuse(c->n->op, common, c->err);
+		return refuse_dtype(c, common, promo);
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
 	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
 	for (int k = 0; k < nin; k++) {

@@ -1,6 +1,6 @@
 /* campaign.c: the parent of a campaign: starts shards, shows progress, alone writes the database. It knows nothing about tensors: shards
  * answer with counters and findings, it adds and stores them. */
-#include "fuzz/cli/commands.h"
+#include "fuzz/campaign/campaign.h"
 
 #include <errno.h>
 #include <inttypes.h>

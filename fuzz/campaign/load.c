@@ -7,7 +7,7 @@
 
 #include "eager/lang/fx.h"
 #include "eager/base/output.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 struct loading {
 	const char *path;

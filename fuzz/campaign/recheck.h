@@ -15,7 +15,7 @@
 
 #include "eager/base/json.h"
 #include "fuzz/campaign/tally.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 #define RECHECK_VERB   "__recheck"
 #define RECHECK_POLICY "recheck"             /* of its run in the store: no campaign */

@@ -58,6 +58,7 @@ void rerun_finding(struct rerun *out, struct exec *e, const struct found *x, con
 		out->why = r.message;
 		return;
 	}
+	out->raised = r.status == RES_RAISED ? r.message : NULL;
 	outcome_of(&out->o, p, &r, t, NULL, a);
 	out->claim = claim_judge(&out->why, &x->claim, p, &out->o, &r, t, a);
 	if (out->claim == CLAIM_HOLDS && p->must_raise && target_must_run(t) && r.status == RES_OK)

@@ -4,7 +4,7 @@
 #define SCATTERPROOF_RERUN_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 struct rerun {
 	enum claim_verdict claim;
@@ -13,6 +13,7 @@ struct rerun {
 	bool bad_target;  /* the target runs nothing at all; why says why, nothing else is set */
 	bool otherwise; /* the claim holds because the target fails in another way than the finding says: it crashes where a value was wrong */
 	const char *versions, *hello; /* as exec_versions says */
+	const char *raised;           /* "IndexError: Dimension …"; NULL: it did not raise */
 };
 /* On t, in the child of e, where exec_identify has been. Everything of *out lives in a. */
 void rerun_finding(struct rerun *out, struct exec *e, const struct found *x, const struct target *t, struct arena *a);

@@ -30,7 +30,7 @@
 #define SCATTERPROOF_SHARD_H
 
 #include "eager/lang/wire.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 #include "fuzz/campaign/explained.h"
 #include "fuzz/campaign/shard_stats.h"
 #include "fuzz/campaign/source.h"

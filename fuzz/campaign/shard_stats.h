@@ -4,7 +4,7 @@
 #define SCATTERPROOF_SHARD_STATS_H
 
 #include "eager/lang/wire.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 #include "fuzz/triage/verdict.h"
 
 /* INT or REAL(name, how the numbers of several shards become one: SUM, MAX, or EACH: they do not). Milliseconds end in _ms; those since the

@@ -14,6 +14,7 @@
 #define SCATTERPROOF_SOURCE_H
 
 #include "eager/lang/prog.h"
+#include "fuzz/ask/options.h"
 #include "fuzz/campaign/guide.h"
 #include "fuzz/gen/policy.h"
 
@@ -36,6 +37,19 @@ struct program_source {
 
 static inline int64_t source_block(int64_t number) { return number / POLICY_BLOCK; }
 static inline int64_t source_share(int64_t programs, int shard, int nshards) { return programs / nshards + (shard < programs % nshards); }
+
+/* The programs that --seed, --policy, --ops and --dtypes name. */
+static inline struct program_source options_source(const struct options *o)
+{
+	return (struct program_source){.seed = o->seed,
+		.policy = o->policy,
+		.limits = {o->ops, o->dtypes},
+		.guided = o->guided,
+		.loops = o->loop_shapes,
+		.corpus = o->corpus,
+		.shard = o->shard_index,
+		.nshards = o->shard_count};
+}
 
 /* s->drawn becomes the policy draw of the number's block. False: policy or limits are unknown words, err says which. */
 bool source_draw(struct program_source *s, int64_t number, struct err *err);

@@ -3,7 +3,7 @@
 #define SCATTERPROOF_TALLY_H
 
 #include "eager/base/json.h"
-#include "reports/store/store.h"
+#include "fuzz/ask/fail_on.h"
 
 /* What a finding was when this run met it. KNOWN has one meaning: a person marked it so. */
 enum met {
@@ -19,16 +19,6 @@ enum met {
 };
 enum met met_of_state(enum finding_state s); /* of a finding that the store has */
 bool met_marked(enum met how);               /* a person has: it fails no run */
-
-/* --fail-on: which findings make a run fail. */
-struct fail_on {
-	bool only_new;               /* "new": NEW and REGRESSED; else ("open") OPEN ones, too */
-	enum finding_severity least; /* "high", "normal" (the default), "trivial" */
-	bool invalid;                /* "invalid": a program that eager refuses does, too, whoever expected it */
-};
-enum { NFAIL_ON_WORDS = 6 };
-extern const char *const fail_on_word[NFAIL_ON_WORDS];
-bool fail_on_parse(struct fail_on *out, const char *words, struct err *err);
 
 struct tally;
 struct tally *tally_new(void);

@@ -6,7 +6,8 @@
 #ifndef SCATTERPROOF_BENCH_H
 #define SCATTERPROOF_BENCH_H
 
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/campaign/source.h"
 
 struct bench_column {
 	const char *name;
@@ -32,10 +33,7 @@ static inline struct program_source bench_source(const struct options *o, const 
 /* The sections, in the order in which they run: reference and throughput in bench_reference.c, compiler and code in bench_compiler.c,
  * fake, campaign and scaling in bench_target.c, catch and tightness in bench_catch.c. false: err says why it could not run (bad policy,
  * broken target); what this machine lacks is a note instead. */
-#define BENCH_SECTIONS(X)    X(reference) X(throughput) X(compiler) X(code) X(fake) X(campaign) X(scaling) X(catch) X(tightness) X(store)
 #define BENCH_DECLARED(name) bool bench_##name(const struct options *o, struct err *err);
 BENCH_SECTIONS(BENCH_DECLARED)
-#define BENCH_LISTED(name) " " #name
-#define BENCH_NAMES        BENCH_SECTIONS(BENCH_LISTED) /* " reference throughput ..." */
 
 #endif

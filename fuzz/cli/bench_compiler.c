@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "compiled/ahead.h"
+#include "compiled/run/execute.h"
+#include "compiled/run/ahead.h"
 #include "compiled/gpu/device.h"
 #include "compiled/loops/lower.h"
 #include "compiled/targets/builtin/builtin.h"

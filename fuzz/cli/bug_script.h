@@ -4,7 +4,7 @@
 #define SCATTERPROOF_BUG_SCRIPT_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 struct bug_script {
 	const struct found *x; /* its claim, p, t (with its version) and obs->verdict; nothing else is read */
@@ -13,6 +13,9 @@ struct bug_script {
 	const char *headline;  /* of the short one: lines of any text */
 	const char *full_headline;
 };
+/* The one that triage kept of the finding (artifact `script`), if it is what would be written, and if it was wrong on the version of x->t:
+ * nothing is run. False: there is no such, and nothing was written. *rc: as of bug_script_write. */
+bool bug_script_kept(int *rc, const struct bug_script *s, const struct options *o, struct arena *a);
 /* An exit code: EXIT_CLEAN, EXIT_TARGET if the file cannot be written, EXIT_USAGE if there is no script at all; what is wrong was said. */
 int bug_script_write(const struct bug_script *s, const struct options *o, struct arena *a);
 

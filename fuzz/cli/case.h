@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_CASE_H
 #define SCATTERPROOF_CASE_H
 
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 #include "fuzz/triage/runner.h"
 
 struct triage_case {

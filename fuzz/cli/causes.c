@@ -6,7 +6,7 @@
 
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 #include "fuzz/triage/title.h"
 #include "reports/render/causes_show.h"
 

@@ -10,11 +10,10 @@
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/ask/option_values.h"
 #include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX };
-static const char *const form_name[] = {NULL, "loops", "c", "cuda", "ptx"};
 
 struct request {
 	struct compile_options options;
@@ -280,9 +279,9 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 }
 
 /* Nothing stands after a step that does not run. */
-static bool step_runs(const struct compile_options *o, const char *name)
+static bool runs_step(const struct compile_options *o, const char *name)
 {
-	const int pass = str_eq(name, "reinplace") ? npasses : pass_find(name);
+	const int pass = str_eq(name, compile_steps[STEP_reinplace].name) ? npasses : pass_find(name);
 	const bool frozen = pass >= 0 && pass < npasses && passes[pass].freezing && !o->freezing;
 	if (pass >= 0 && o->off & 1u << pass)
 		complain("--print-after: the target leaves '%s' out", name);
@@ -303,36 +302,32 @@ static void print_form(struct request *r, enum form_printed form)
 	}
 }
 
-void compile_steps_put(struct strbuf *sb)
-{
-	for (int i = 0; i < compile_nstages(); i++)
-		sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
-		sb_printf(sb, " %s", form_name[f]);
-}
-
 static bool find_stage(struct request *r, const char *name)
 {
 	const char *names[64];
 	struct strbuf all;
 	struct guess g = {0};
-	const int nsteps = compile_nstages(), n = nsteps + ARRAY_LEN(form_name) - 1;
+	int n = 0;
 	if (compile_stage_find(&r->options.stage, name)) {
+		r->options.to_code |= r->options.stage == STEP_expand;
 		r->options.decompose |= r->options.stage == STAGE_DECOMPOSED;
 		r->options.partition |= r->options.stage == STAGE_PARTITIONED;
 		return true;
 	}
-	for (int f = FORM_LOOPS; f < ARRAY_LEN(form_name); f++)
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
 		if (str_eq(name, form_name[f])) {
 			print_form(r, (enum form_printed)f);
 			return true;
 		}
-	CHECK(n <= ARRAY_LEN(names));
+	CHECK(compile_nstages() + NFORMS <= ARRAY_LEN(names));
+	for (int i = 0; i < compile_nstages(); i++)
+		if (print_after_stage(i))
+			names[n++] = compile_stage_name(i);
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
+		names[n++] = form_name[f];
 	sb_init(&all);
-	for (int i = 0; i < n; i++) {
-		names[i] = i < nsteps ? compile_stage_name(i) : form_name[i - nsteps + 1];
+	for (int i = 0; i < n; i++)
 		sb_printf(&all, "%s%s", i ? ", " : "", names[i]);
-	}
 	complain("--print-after: '%s' is not one of %s%s", name, all.s, guess_from(&g, name, names, sizeof names[0], n));
 	sb_free(&all);
 	return false;
@@ -364,7 +359,7 @@ static bool read_options(struct request *r, const struct options *o)
 	}
 	if (o->defect && !find_defect(&out->defect, o->defect))
 		return false;
-	return !o->print_after || (find_stage(r, o->print_after) && step_runs(out, o->print_after));
+	return !o->print_after || (find_stage(r, o->print_after) && runs_step(out, o->print_after));
 }
 
 int cmd_compile(const struct options *o)

@@ -3,7 +3,9 @@
 
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/campaign/source.h"
 #include "fuzz/gen/gen.h"
+#include "fuzz/gen/gen_call.h"
 #include "eager/base/json.h"
 
 static void print_op_json(int op)
@@ -71,6 +73,50 @@ int cmd_ops(const struct options *o)
 	return EXIT_CLEAN;
 }
 
+/* "f32,bf16" as a set; NULL: none. */
+static bool read_dtypes(uint32_t *out, const char *list, struct err *err)
+{
+	char word[MAX_NAME];
+	*out = 0;
+	for (size_t n; list && *list; list += n + (list[n] == ',')) {
+		enum dtype t;
+		n = strcspn(list, ",");
+		snprintf(word, sizeof word, "%.*s", (int)MIN(n, sizeof word - 1), list);
+		if (!dtype_find(&t, word))
+			return err_set(err, "no dtype '%s'%s", word, dtype_guess(&(struct guess){0}, word));
+		*out |= DTS(t);
+	}
+	return true;
+}
+
+/* gen --calls: N calls of each row that --ops names, with self of each dtype that --dtypes names. */
+static int print_calls(const struct options *o, struct arena *a, struct strbuf *sb)
+{
+	struct err err = {0};
+	struct policy pol;
+	struct choices c;
+	uint32_t dtypes;
+	choices_from_seed(&c, 0);
+	bool ok = policy_draw(&pol, "default", &(struct policy_limits){.ops = o->ops}, &c, &err) && read_dtypes(&dtypes, o->dtypes, &err);
+	choices_free(&c);
+	for (int op = 0; op < op_nrows && ok && !ferror(stdout); op++) {
+		if (!gen_call_makes(op) || (pol.restricted && !pol.op[op]))
+			continue;
+		for (int t = o->dtypes ? 0 : -1; t < (o->dtypes ? NDTYPES : 0) && ok; t++)
+			for (int64_t i = 0; i < o->calls && ok && (t < 0 || dtypes & DTS(t)); i++) {
+				arena_reset(a);
+				sb_reset(sb);
+				bug_context(arena_printf(a, "call %" PRId64 " of %s, seed %" PRIu64, i, op_info[op].name, o->seed));
+				ok = gen_call(sb, op, t, o->seed, i, a, &err);
+				fputs(sb->s, stdout);
+			}
+	}
+	bug_context(NULL);
+	if (!ok)
+		complain("%s", err.msg);
+	return ok ? EXIT_CLEAN : EXIT_USAGE;
+}
+
 int cmd_gen(const struct options *o)
 {
 	struct arena a;
@@ -78,9 +124,9 @@ int cmd_gen(const struct options *o)
 	struct strbuf sb;
 	arena_init(&a);
 	sb_init(&sb);
-	int rc = EXIT_CLEAN;
+	int rc = o->calls ? print_calls(o, &a, &sb) : EXIT_CLEAN;
 	int64_t first = o->one_program ? o->program : o->shard_index, step = o->one_program ? 1 : o->shard_count;
-	int64_t n = o->one_program ? 1 : o->programs ? o->programs : 1;
+	int64_t n = o->calls ? 0 : o->one_program ? 1 : o->programs ? o->programs : 1;
 	struct program_source source = options_source(o);
 	for (int64_t k = 0, i = first; k < n && rc == EXIT_CLEAN && !ferror(stdout); k++, i += step) {
 		struct prog p;

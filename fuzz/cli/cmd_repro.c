@@ -57,11 +57,13 @@ static int write_script(const struct options *o, struct found *x, struct arena *
 	int rc = identify(&x->t, o);
 	if (rc != EXIT_CLEAN)
 		return rc;
-	if (!o->full)
-		s.e = start_to_ask(&s.not_run, &x->t, o, a);
 	s.headline = arena_printf(
 		a, "%s\nscatterproof finding %.*s, seen on %s", title_now(o->db, x, a), STORE_ID_DIGITS, x->f.hex, target_text(&x->t, a));
 	s.full_headline = finding_headline(x, a);
+	if (!o->full && !o->python && bug_script_kept(&rc, &s, o, a))
+		return rc;
+	if (!o->full)
+		s.e = start_to_ask(&s.not_run, &x->t, o, a);
 	rc = bug_script_write(&s, o, a);
 	exec_close(s.e);
 	return rc;

@@ -11,6 +11,7 @@
 #include "eager/base/json.h"
 #include "eager/base/output.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/campaign/source.h"
 #include "fuzz/cli/selftest.h"
 
 enum { MOST_PROGRAMS = 100000, SOUND_PROGRAMS = 2000, MAX_TRIALS = 256 };

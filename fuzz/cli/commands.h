@@ -2,9 +2,9 @@
 #ifndef SCATTERPROOF_COMMANDS_H
 #define SCATTERPROOF_COMMANDS_H
 
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/campaign/campaign.h"
 
-int cmd_fuzz(const struct options *o);     /* campaign.c */
 int cmd_check(const struct options *o);    /* cmd_check.c */
 int cmd_repro(const struct options *o);    /* cmd_repro.c */
 int cmd_confirm(const struct options *o);  /* cmd_steps.c */
@@ -18,7 +18,6 @@ int cmd_targets(const struct options *o);  /* cmd_targets.c */
 int cmd_ops(const struct options *o);      /* cmd_info.c */
 int cmd_gen(const struct options *o);
 int cmd_compile(const struct options *o);  /* cmd_compile.c */
-void compile_steps_put(struct strbuf *sb); /* the words that --print-after knows, blanks between them */
 int cmd_selftest(const struct options *o); /* cmd_selftest.c */
 int cmd_eval(const struct options *o);     /* cmd_eval.c */
 int cmd_bench(const struct options *o);    /* bench.c */

@@ -6,10 +6,10 @@
 #include "compiled/targets/driver.h"
 #include "eager/lang/op.h"
 #include "fuzz/cli/bench.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/option_values.h"
-#include "fuzz/cli/options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/option_values.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/ask/pager.h"
 #include "reports/cause/store_cause.h"
 
 enum { MAX_WORDS = 512 };

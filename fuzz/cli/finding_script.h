@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_FINDING_SCRIPT_H
 #define SCATTERPROOF_FINDING_SCRIPT_H
 
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 /* "program 1a2b3c4d, the first of 3". */
 const char *found_program_text(const struct found *x, struct arena *a);

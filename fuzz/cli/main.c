@@ -14,7 +14,7 @@
 #include "fuzz/cli/complete.h"
 #include "fuzz/cli/findings_cmd.h"
 #include "fuzz/cli/man.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/pager.h"
 
 typedef int verb_fn(const struct options *o);
 static const struct {

@@ -2,9 +2,9 @@
 #include "fuzz/cli/man.h"
 
 #include "eager/base/escape.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/ask/pager.h"
 
 /* Text as roff means it: no request at the beginning of a line, hyphens that can be copied, characters beyond ASCII by their code. */
 static void put_text(struct strbuf *sb, const char *s)

@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_REPRO_MATRIX_H
 #define SCATTERPROOF_REPRO_MATRIX_H
 
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 /* Prints the table (o->json: a line per cell), with a line below it for each cell that neither passes nor fails as the finding says. Only
  * asks: nothing is stored. o->target: exactly these instead. An exit code: EXIT_CLEAN, EXIT_TARGET if no version could be asked. */

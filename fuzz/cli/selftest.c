@@ -21,11 +21,15 @@ static void name_target(struct target *t, const struct defect *d)
 {
 	char text[MAX_OPTION_TEXT * 2];
 	struct err err = {0};
-	const bool parts = d && str_eq(d->step, "partition"), core = d && str_eq(d->step, "decompose");
-	const char *stage = defect_is_of_loops(d) ? "loops" : core ? "decomposed" : parts ? "partitioned" : "passes";
-	const char *more = defect_is_of_schedule(d) ? "+order=reversed" : defect_is_of_symbols(d) ? "+dynamic=1" : parts ? "+recompute=0" : "";
-	if (d && str_eq(d->step, "fold"))
-		more = "+freezing=1";
+	const int step = d ? step_find(d->step) : -1;
+	const bool own = step >= 0 && compile_steps[step].needs[0] && compile_steps[step].stage[0]; /* stages behind it leave it out */
+	const char *stage = defect_is_of_loops(d) ? "loops" : own ? compile_steps[step].stage : "passes", *more = "";
+	if (defect_is_of_schedule(d))
+		more = "+order=reversed";
+	else if (step == STEP_partition)
+		more = "+recompute=0";
+	else if (step >= 0 && compile_steps[step].needs[0] && !own)
+		more = step == STEP_symbols ? "+dynamic=1" : "+freezing=1";
 	snprintf(text, sizeof text, "builtin:%s%s%s%s", stage, d ? "+defect=" : "", d ? d->name : "", more);
 	if (!target_parse(t, text, &err))
 		BUG("%s", err.msg);

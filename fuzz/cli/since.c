@@ -10,7 +10,7 @@
 #include "eager/base/output.h"
 #include "fuzz/cli/ask.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 #include "fuzz/cli/keep_result.h"
 #include "fuzz/triage/sweep_json.h"
 

@@ -4,7 +4,7 @@
 #ifndef SCATTERPROOF_SINCE_H
 #define SCATTERPROOF_SINCE_H
 
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 /* Of o->db, with o->json; every open finding that has a cause. An exit code. */
 int since_all(const struct options *o);

@@ -3,7 +3,7 @@
 #define SCATTERPROOF_START_H
 
 #include "compiled/targets/exec.h"
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 /* Waits until it has said what it is: *t has its version then. NULL: it was said why not, and *rc is EXIT_TARGET, or EXIT_USAGE if it is
  * another version than *t names. */

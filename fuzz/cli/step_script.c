@@ -12,14 +12,16 @@ struct asking {
 	const struct claim *claim;
 };
 
-static bool still_fails(void *ctx, const struct prog *p, struct arena *a)
+static bool still_fails(void *ctx, const char **raised, const struct prog *p, struct arena *a)
 {
 	const struct asking *ask = ctx;
 	struct ran ran;
 	const char *why;
+	*raised = NULL;
 	if (case_over(ask->c))
 		return false;
 	runner_run(&ran, ask->c->runner, p, &ask->c->x.t, a);
+	*raised = ran.asked && ran.result.status == RES_RAISED ? ran.result.message : NULL;
 	return ran.asked && claim_judge(&why, ask->claim, p, &ran.outcome, &ran.result, &ask->c->x.t, a) == CLAIM_HOLDS;
 }
 
@@ -54,11 +56,15 @@ static const char *versions_json(const struct short_runs *runs, struct arena *a)
 	struct json j = json_into(&sb, JSON_SPACED);
 	json_object(&j, NULL);
 	json_int(&j, "schema", 1);
+	if (runs->raised)
+		json_string(&j, "raised", runs->raised);
 	json_array(&j, "versions");
 	for (int i = 0; i < runs->n; i++) {
 		json_object(&j, NULL);
 		json_string(&j, "version", runs->run[i].version);
 		json_string(&j, "verdict", runs->run[i].verdict);
+		if (runs->run[i].dies)
+			json_bool(&j, "dies", true);
 		json_end(&j);
 	}
 	json_end(&j);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 /* o: the finding's id in file[0], and db. EXIT_CLEAN: it has a cause now, or its time is over. EXIT_VOID: it does not fail any more. One
  * line of what came out goes to said. */

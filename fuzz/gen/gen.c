@@ -268,7 +268,7 @@ void begin_program(struct world *w, struct prog *out, struct arena *a, struct ch
 	w->p = out;
 	w->c = c;
 	w->pol = pol;
-	w->no_special = w->lane = false;
+	w->no_special = w->lane = w->alone = false;
 	w->unseen = chance(w, PF_unseen);
 	w->zeros = chance(w, PF_zeros);
 	w->seed = 1 + 10 * (int64_t)choose_below(c, 1000);

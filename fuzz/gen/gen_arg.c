@@ -604,7 +604,7 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 		return true;
 	}
 	const bool averages = !dtype_is_float(m->meta.dtype) && magnitude_of(m->op) == MAG_AVERAGES; /* of integers it has no default */
-	if (averages) {
+	if (averages && !(w->alone && choose_chance(w->c, 30))) {
 		enum dtype mean;
 		m->arg[k] = arg_dtype(draw_dtype(w, DTS_FLOAT, &mean) ? mean : DT_F32);
 		return true;

@@ -63,8 +63,8 @@ void shape_limit(struct shape *s, int64_t max_numel)
 
 void draw_shape(struct world *w, struct shape *s, int min_rank, int max_rank)
 {
-	static const int ranks[] = {2, 1, 3, 4, 0, 5}, weights[] = {38, 22, 24, 8, 5, 3};
-	s->rank = ranks[choose_weighted(w->c, weights, ARRAY_LEN(weights))];
+	static const int ranks[] = {2, 1, 3, 4, 0, 5}, weights[] = {38, 22, 24, 8, 5, 3}, alone[] = {27, 18, 20, 15, 10, 10};
+	s->rank = ranks[choose_weighted(w->c, w->alone ? alone : weights, ARRAY_LEN(weights))];
 	s->rank = MIN(MAX(s->rank, min_rank), max_rank);
 	for (int d = 0; d < s->rank; d++)
 		s->size[d] = draw_size(w);
@@ -104,6 +104,9 @@ static void draw_layout(struct world *w, struct meta *m, bool no_overlap)
 	bool permuted = m->rank > 1 && chance(w, PF_permuted), gapped = m->rank > 0 && chance(w, PF_gapped);
 	if (permuted)
 		draw_order(w, order, m->rank);
+	if (w->alone && permuted && m->rank >= 4 && choose_chance(w->c, 40)) /* channels last */
+		for (int k = 0; k < m->rank; k++)
+			order[k] = k == 0 ? 0 : k == m->rank - 1 ? 1 : k + 1;
 	int64_t s = gapped ? choose_int(w->c, 1, 3) : 1;
 	for (int k = m->rank - 1; k >= 0; k--) {
 		int d = permuted ? order[k] : k;
@@ -178,6 +181,14 @@ static const char *input_name(struct world *w)
 	return ninput < ARRAY_LEN(names) ? names[ninput] : arena_printf(w->p->arena, "x%d", ninput);
 }
 
+/* The data of a row for tests. NULL: dyadic. */
+static const char *draw_data(struct world *w)
+{
+	static const char *const fill[] = {NULL, "normal", "special", "ties"};
+	static const int weight[] = {4, 3, 2, 1};
+	return fill[choose_weighted(w->c, weight, ARRAY_LEN(weight))];
+}
+
 int add_input(struct world *w, const struct shape *s, const struct input_spec *spec)
 {
 	struct meta m;
@@ -190,6 +201,8 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 	struct input_spec all = *spec;
 	if (!spec->fill && dtype_is_int(spec->dtype) && chance(w, PF_wide))
 		all.fill = "wide";
+	if (w->alone && !all.fill && !positive)
+		all.fill = draw_data(w);
 	int node = prog_add(w->p, OP_input, input_name(w));
 	struct node *n = &w->p->node[node];
 	n->arg[A_input_size] = arg_ints(w->p, m.size, m.rank);

@@ -5,6 +5,7 @@
 
 #include "fuzz/gen/gen.h"
 
+enum { MAX_DRAWN_RANK = 5 };
 enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
 /* How large a row's results can be: the words of magnitude.def, which has them row by row. */
@@ -69,6 +70,7 @@ struct world {
 	bool lane;       /* the row in the making puts lanes in order that no loop takes */
 	bool unseen;     /* writes may go to detached views of what requires grad */
 	bool zeros;      /* numbers are mostly zeros of either sign */
+	bool alone;      /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
 	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
 };
 

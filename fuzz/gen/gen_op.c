@@ -13,7 +13,6 @@ static const struct param *param_of(const struct making *m, int k) { return &op_
 
 /* ---- self --------------------------------------------------------------------------------------------------------- */
 
-enum { MAX_DRAWN_RANK = 5 };
 
 static void rank_range(const struct param *q, int *lo, int *hi)
 {
@@ -53,9 +52,9 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
 		return false;
-	if (needs_elements(op) && meta_numel(m) == 0)
+	if (needs_elements(op) && meta_numel(m) == 0 && !w->alone)
 		return false;
-	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || unheld(w, node));
+	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || w->alone || unheld(w, node));
 }
 
 /* One of several nodes, newest first: the newest is the simplest and the likeliest, so that chains grow. */
@@ -89,7 +88,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	draw_shape(w, &s, lo, hi);
 	if (w->lane)
 		draw_lane(w, &s);
-	if (needs_elements(m->op))
+	if (needs_elements(m->op) && !w->alone)
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
@@ -801,7 +800,8 @@ static bool build(struct world *w, struct making *m)
 	prog_defaults(w->p, node);
 	if (!state_count(w, node) || !prog_infer_node(w->p, node, &err)) {
 		refuse(w, m->op, err.msg);
-		return false;
+		w->fact[node] = (struct fact){.root = node, .home = node, .usable = true};
+		return w->alone; /* a call that must be refused */
 	}
 	const char *why = NULL;
 	return small_enough(w, node) && admit(w, node, &why);

@@ -180,7 +180,7 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 		return MIN(bits, 63);
 	if (s->from_float && (dtype_is_unsigned(t) || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
-	if (width == 64 && bits > width - 2)
+	if (width == 64 && bits > width - 2 && !w->alone)
 		return -1;
 	if (s->from_float || (!(op->traits & T_PURE_MOVE) && width == 64))
 		w->no_special = true;

@@ -94,7 +94,7 @@ static bool look_of(
 	struct claim named = *c;
 	*out = (struct script_look){.at = LOOK_RUN, .random = random};
 	if (c->subject == CLAIM_RUN)
-		return !c->refused;
+		return !c->refused || !target_stage(t)->compiles;
 	if (c->subject != CLAIM_TENSOR || c->tensor.later || !fact_of(&out->fact, c))
 		return false;
 	out->at = c->tensor.role == TR_OUTPUT ? LOOK_OUTPUT : c->tensor.role == TR_GRADIENT ? LOOK_GRADIENT : LOOK_STORAGE;
@@ -111,15 +111,17 @@ static bool look_of(
 
 /* The inputs' numbers, the plainest first. */
 enum { ONES, COUNTED, RANDOM, OWN, NNUMBERS };
+enum { READABLE = 64 }; /* numbers of an input that a script may list */
 /* The cotangents: of sum().backward(), of backward(torch.ones(…)), counted numbers, the program's own. */
 enum { OF_SUM, OF_ONES, OF_COUNT, OF_PROGRAM, NCOTANGENTS };
 static const enum surface plainest[] = {SURFACE_PYTHON, SURFACE_TORCH, SURFACE_ATEN};
 
-static void give_data(struct prog *q, int node, int numbers, int64_t n, struct arena *a)
+static void give_data(struct prog *q, int node, enum dtype dt, int numbers, int64_t n, struct arena *a)
 {
 	struct scalar *v = ARENA_NEW(a, struct scalar, n);
+	const enum scalar_kind kind = dtype_is_float(dt) ? SC_FLOAT : dt == DT_B8 ? SC_BOOL : SC_INT;
 	for (int64_t k = 0; k < n; k++)
-		v[k] = (struct scalar){.kind = SC_FLOAT, .f = numbers == ONES ? 1 : (double)k};
+		v[k] = (struct scalar){.kind = kind, .i = numbers == ONES ? 1 : k, .f = numbers == ONES ? 1 : (double)k};
 	static const int of_fills[] = {A_input_fill, A_input_seed, A_input_high, A_input_dim};
 	for (int i = 0; i < ARRAY_LEN(of_fills); i++)
 		q->node[node].arg[of_fills[i]] = (struct arg){.tag = ARG_NONE};
@@ -127,7 +129,23 @@ static void give_data(struct prog *q, int node, int numbers, int64_t n, struct a
 	prog_defaults(q, node);
 }
 
-/* Every float input of the function gets these. False: one is too large for that, or there is none. */
+/* What nobody would write as a list, and no index of which a 1 would be out of range: the target says whether it still fails. */
+static bool takes_numbers(const struct meta *m) { return dtype_is_float(m->dtype) || meta_extent(m) > READABLE; }
+
+/* Other calls give an input what it has in the first one. */
+static void in_every_call(struct prog *q, int node)
+{
+	for (int k = 0; k < q->ncall; k++) {
+		struct call *call = &q->call[k];
+		int n = 0;
+		for (int i = 0; i < call->ninput; i++)
+			if (call->input[i].node != node)
+				call->input[n++] = call->input[i];
+		call->ninput = n;
+	}
+}
+
+/* Every float input of the function gets these, and every large one. False: one is too large for that, or there is none. */
 static bool with_numbers(struct prog *q, int numbers, struct arena *a)
 {
 	struct err err = {0};
@@ -135,20 +153,24 @@ static bool with_numbers(struct prog *q, int numbers, struct arena *a)
 	prog_partition(q, forward, cot);
 	for (int i = 0; i < q->nnode; i++) {
 		const struct meta *m = node_meta(q, i);
-		if (q->node[i].op != OP_input || !forward[i] || !dtype_is_float(m->dtype) || m->device == DEV_META)
+		if (q->node[i].op != OP_input || !forward[i] || !takes_numbers(m) || m->device == DEV_META)
 			continue;
 		const int64_t n = meta_extent(m);
 		some = true;
+		in_every_call(q, i);
+		if (numbers == RANDOM && !dtype_is_float(m->dtype))
+			return false;
 		if (numbers == RANDOM) {
 			q->node[i].arg[A_input_data] = (struct arg){.tag = ARG_NONE};
 			q->node[i].arg[A_input_fill] = arg_str(q, fill_name[FILL_NORMAL]);
 			continue;
 		}
-		if (n > MAX_DATA || n < 1)
+		if (n > MAX_DATA)
 			return false;
-		give_data(q, i, numbers, n, a);
+		if (n > 0)
+			give_data(q, i, m->dtype, numbers, n, a);
 	}
-	return some && prog_infer(q, &err) && prog_validate(q, &err);
+	return some && prog_infer(q, &err) && prog_validate(q, &err) && prog_validate_calls(q, &err);
 }
 
 static int add_cotangent(struct prog *q, const struct meta *m, int how, struct arena *a)
@@ -158,7 +180,7 @@ static int add_cotangent(struct prog *q, const struct meta *m, int how, struct a
 	if (how == OF_COUNT) {
 		q->node[node].arg[A_input_size] = size;
 		q->node[node].arg[A_input_dtype] = arg_dtype(m->dtype);
-		give_data(q, node, COUNTED, meta_numel(m), a);
+		give_data(q, node, m->dtype, COUNTED, meta_numel(m), a);
 	} else {
 		q->node[node].arg[A_full_size] = size;
 		q->node[node].arg[A_full_dtype] = arg_dtype(m->dtype);
@@ -185,7 +207,7 @@ static bool with_cotangents(struct prog *q, int how, struct arena *a)
 			return false;
 		q->back[i].cotangent = add_cotangent(q, &m, how, a);
 	}
-	return q->nback && prog_infer(q, &err) && edit_sweep(q, q, a, &err) && prog_validate(q, &err);
+	return q->nback && prog_infer(q, &err) && edit_sweep(q, q, a, &err) && prog_validate(q, &err) && prog_validate_calls(q, &err);
 }
 
 /* mul.Scalar becomes mul.Tensor of a number, which is what x * 2 is. */
@@ -239,26 +261,9 @@ static bool plainer(
 enum { LIMIT_S = 300 };
 
 struct ended {
-	int code;      /* 128: by a signal, 127: not started */
-	bool reached;  /* eager's answer was printed: whatever ended it came after that */
-	bool asserted; /* it ended in the assertion */
+	int code;     /* capture_run's */
+	bool reached; /* an answer was printed: whatever ended it came after that */
 };
-
-/* Did it end in the script's own assertion, which is its last line? A compiler's assertions have other places. */
-static bool ended_in_last_line(const char *said, const struct strbuf *text)
-{
-	int lines = 0;
-	const char *place = NULL, *own = "\n  File \"";
-	for (size_t i = 0; i < text->len; i++)
-		lines += text->s[i] == '\n';
-	for (const char *at = said; (at = strstr(at, own)) != NULL; at++)
-		place = at + strlen(own);
-	const char *end = place ? strchr(place, '\n') : NULL, *error = place ? strstr(place, "\nAssertionError\n") : NULL;
-	char want[64];
-	snprintf(want, sizeof want, "/repro.py\", line %d,", lines);
-	const char *found = place ? strstr(place, want) : NULL;
-	return end && error && found && found < end;
-}
 
 static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
 {
@@ -269,36 +274,33 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 	if (!mkdtemp(dir))
 		return err_set(err, "%s: %s", dir, strerror(errno));
 	const char *file = arena_printf(a, "%s/repro.py", dir);
-	const char *argv[] = {python, file, NULL};
+	const char *argv[] = {python, "-u", file, NULL}; /* what it prints before it dies is read */
 	const struct capture c = {.argv = argv, .errors = true, .most = MOST, .limit_s = LIMIT_S};
 	sb_init(&said);
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
 	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
-	out->asserted = ended_in_last_line(said.s, text);
 	sb_free(&said);
 	unlink(file);
 	rmdir(dir);
 	return ok;
 }
 
-/* The text shows what is looked at: eager answered, and then the assertion failed or, where it must run, something was raised. */
-static bool shows(const struct ended *e, const struct script_look *look, bool must_raise)
-{
-	return e->code == 1 && e->reached && e->asserted == (look->at != LOOK_RUN || must_raise);
-}
+static bool dies(const struct ended *e) { return e->code > 128; }
+/* What crashes the process where eager does not leaves it nothing to say (claim_judge counts it, too). */
+static bool shows(const struct ended *e) { return e->reached && (e->code == 1 || dies(e)); }
 
-static void add_run(struct short_runs *runs, const char *version, const char *verdict)
+static void add_run(struct short_runs *runs, const char *version, const struct ended *e)
 {
 	if (runs->n == SHORT_RUNS_MOST)
 		return;
 	runs->run[runs->n].version = version;
-	runs->run[runs->n++].verdict = verdict;
+	runs->run[runs->n].dies = dies(e);
+	runs->run[runs->n++].verdict = shows(e) ? "wrong" : e->code == 0 ? "right" : "does not run";
 }
 
 /* Those that are installed beside t's own. */
-static void other_versions(struct short_runs *runs, const struct strbuf *text, const struct script_look *look, bool must_raise,
-	const struct target *t, struct arena *a)
+static void other_versions(struct short_runs *runs, const struct strbuf *text, const struct target *t, struct arena *a)
 {
 	struct target_installed *list;
 	const int n = t->driver->installed ? t->driver->installed(&list, a) : 0;
@@ -307,7 +309,7 @@ static void other_versions(struct short_runs *runs, const struct strbuf *text, c
 		struct err err = {0};
 		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, a, &err))
 			continue;
-		add_run(runs, list[i].version, shows(&e, look, must_raise) ? "wrong" : e.code == 0 ? "right" : "does not run");
+		add_run(runs, list[i].version, &e);
 	}
 }
 
@@ -316,7 +318,7 @@ static void put_runs(struct strbuf *sb, const struct short_runs *runs)
 {
 	for (int i = 0; i < runs->n; i++) {
 		const char *verdict = runs->run[i].verdict;
-		const char *words = str_eq(verdict, "wrong") ? "wrong (exit code 1)"
+		const char *words = str_eq(verdict, "wrong") ? runs->run[i].dies ? "wrong (dies of a signal)" : "wrong (exit code 1)"
 			: str_eq(verdict, "right")               ? "right (exit code 0)"
 													 : "it does not run through";
 		sb_printf(sb, "%s%s: %s", i ? "; " : "", runs->run[i].version, words);
@@ -325,7 +327,7 @@ static void put_runs(struct strbuf *sb, const struct short_runs *runs)
 
 /* ---- the search ------------------------------------------------------------------------------------------------------------------ */
 
-enum { MAX_TEXTS = ARRAY_LEN(plainest) * NNUMBERS * NCOTANGENTS, MAX_RUNS = 5 };
+enum { MAX_TEXTS = ARRAY_LEN(plainest) * NNUMBERS * NCOTANGENTS, MAX_RUNS = 6 };
 
 struct search {
 	const struct claim *c;
@@ -335,9 +337,9 @@ struct search {
 	const struct short_ask *ask;
 	struct hash128 seen[MAX_TEXTS];
 	int nseen, nruns;
-	bool broken; /* err says why nothing runs */
-	bool died;   /* one of them ended by a signal */
-	bool right;  /* on one the target does not fail */
+	bool broken;       /* err says why nothing runs */
+	struct ended last; /* how the last of them ended */
+	bool right;        /* on one the target does not fail */
 };
 
 static bool seen_before(struct search *s, const struct strbuf *text)
@@ -350,27 +352,48 @@ static bool seen_before(struct search *s, const struct strbuf *text)
 	return false;
 }
 
+static bool brief(
+	struct strbuf *text, const struct search *s, const struct script_look *look, const struct prog *q, struct arena *a, struct err *err)
+{
+	sb_reset(text);
+	return s->t->driver->script->brief(text, look, q, s->t, a, err);
+}
+
+/* Does this text show it? */
+static bool run_one(const struct strbuf *text, struct search *s, struct arena *a, struct err *err)
+{
+	s->nruns++;
+	s->broken = !run_text(&s->last, s->python, text, a, err);
+	return !s->broken && shows(&s->last);
+}
+
+/* Can the target be compared with what is right? */
+static bool has_right(const struct script_look *look, const struct target *t)
+{
+	return look->at != LOOK_RUN && look->fact == FACT_ELEMENTS && look->expected && !look->random && target_stage(t)->compiles;
+}
+
 /* Does this one show it? text, look: of it. */
 static bool try_one(
 	struct strbuf *text, struct script_look *look, struct search *s, const struct prog *q, bool random, struct arena *a, struct err *err)
 {
-	struct ended e;
-	sb_reset(text);
+	const char *raised = NULL;
 	if (!look_of(look, s->c, q, s->t, random, a))
 		return err_set(err, "what is wrong is nothing that a few lines show");
-	if (!s->t->driver->script->brief(text, look, q, s->t, a, err) || seen_before(s, text))
+	if (!brief(text, s, look, q, a, err) || seen_before(s, text))
 		return false;
-	if (!s->ask->holds(s->ask->ctx, q, a)) {
+	if (!s->ask->holds(s->ask->ctx, &raised, q, a)) {
 		s->right = true;
 		return false;
 	}
-	s->nruns++;
-	if (!run_text(&e, s->python, text, a, err)) {
-		s->broken = true;
+	if (look->at == LOOK_RUN && !q->must_raise)
+		look->raised = raised;
+	if (!brief(text, s, look, q, a, err))
 		return false;
-	}
-	s->died |= e.code >= 128;
-	return shows(&e, look, q->must_raise);
+	if (run_one(text, s, a, err))
+		return true;
+	look->beside_right = !s->broken && s->last.code == 0 && has_right(look, s->t);
+	return look->beside_right && brief(text, s, look, q, a, err) && run_one(text, s, a, err);
 }
 
 /* last: why the last of them was not to be. */
@@ -380,7 +403,8 @@ static void say_why(struct err *err, const struct search *s, const char *last)
 		return;
 	*err = (struct err){0}; /* it keeps the first sentence */
 	if (s->nruns)
-		err_set(err, s->died ? "Python dies of it" : "compared with eager by allclose, nothing is wrong");
+		err_set(err, "%s",
+			s->last.code == 0 ? "compared with eager by allclose, nothing is wrong" : "as a script of its own it does not run through");
 	else if (last[0])
 		err_set(err, "with plainer numbers the target does not fail, and as it is %s", last);
 	else
@@ -404,6 +428,15 @@ static bool find(struct strbuf *text, struct script_look *look, struct search *s
 	return false;
 }
 
+static void put_script(struct strbuf *sb, const char *headline, const struct short_runs *runs, const struct strbuf *text)
+{
+	sb_puts(sb, "# ");
+	escape_lines(sb, "# ", headline, strlen(headline));
+	sb_puts(sb, "\n# Run with PyTorch ");
+	put_runs(sb, runs);
+	sb_printf(sb, ".\n%s", text->s);
+}
+
 bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p, const struct target *t, const char *python,
 	const char *headline, const struct short_ask *ask, struct short_runs *runs, struct arena *a, struct err *err)
 {
@@ -413,19 +446,74 @@ bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p
 	if (!t->driver->script || !t->driver->script->brief)
 		return err_set(err, "targets of the family %s have no scripts of a few lines", target_family(t));
 	*runs = (struct short_runs){0};
-	if (p->ncall)
-		return err_set(err, "it has several calls");
 	sb_init(&text);
 	const bool found = find(&text, &look, &s, a, err);
 	if (found) {
-		sb_puts(sb, "# ");
-		escape_lines(sb, "# ", headline, strlen(headline));
-		add_run(runs, arena_strdup(a, t->version), "wrong");
-		other_versions(runs, &text, &look, p->must_raise, t, a);
-		sb_puts(sb, "\n# Run with PyTorch ");
-		put_runs(sb, runs);
-		sb_printf(sb, ".\n%s", text.s);
+		runs->raised = look.raised;
+		add_run(runs, arena_strdup(a, t->version), &s.last);
+		other_versions(runs, &text, t, a);
+		put_script(sb, headline, runs, &text);
 	}
 	sb_free(&text);
 	return found;
+}
+
+/* ---- a kept one -------------------------------------------------------------------------------------------------------------------- */
+
+static bool was_wrong(const struct short_runs *runs, const char *version)
+{
+	for (int i = 0; i < runs->n; i++)
+		if (str_eq(runs->run[i].version, version))
+			return str_eq(runs->run[i].verdict, "wrong");
+	return false;
+}
+
+/* Behind the comments. */
+static const char *below_head(const char *script)
+{
+	while (*script == '#') {
+		script += strcspn(script, "\n");
+		script += *script == '\n';
+	}
+	return script;
+}
+
+/* Is that the text of q, or its text beside what is right? It is in text then. */
+static bool is_text_of(
+	struct strbuf *text, const char *want, const struct search *s, const struct prog *q, bool random, const char *raised, struct arena *a)
+{
+	struct script_look look;
+	struct err err = {0};
+	if (!look_of(&look, s->c, q, s->t, random, a))
+		return false;
+	if (look.at == LOOK_RUN && !q->must_raise)
+		look.raised = raised;
+	if (!brief(text, s, &look, q, a, &err))
+		return false;
+	if (str_eq(text->s, want))
+		return true;
+	look.beside_right = has_right(&look, s->t);
+	return look.beside_right && brief(text, s, &look, q, a, &err) && str_eq(text->s, want);
+}
+
+bool short_script_kept(struct strbuf *sb, const char *kept, const struct short_runs *runs, const struct claim *c, const struct prog *p,
+	const struct target *t, const char *headline, struct arena *a)
+{
+	struct strbuf text;
+	bool is = false;
+	const struct search s = {.c = c, .p = p, .t = t};
+	const char *want = below_head(kept);
+	if (!t->driver->script || !t->driver->script->brief || !was_wrong(runs, t->version))
+		return false;
+	sb_init(&text);
+	for (int k = 0; k < MAX_TEXTS && !is; k++) {
+		const int numbers = k / NCOTANGENTS % NNUMBERS;
+		struct prog q;
+		is = plainer(&q, c, p, plainest[k / NCOTANGENTS / NNUMBERS], numbers, k % NCOTANGENTS, a)
+			&& is_text_of(&text, want, &s, &q, numbers == RANDOM, runs->raised, a);
+	}
+	if (is)
+		put_script(sb, headline, runs, &text);
+	sb_free(&text);
+	return is;
 }

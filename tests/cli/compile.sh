@@ -142,7 +142,15 @@ decomposed() { # the core dialect: what is printed, which stages take the option
 	expect "the step" 0 $?
 	has "says what it is" "$tmp/core.prog" '^# decompose of .*d.prog$'
 	has "what was checked" "$tmp/core.prog" '^# ok decompose: [0-9]+ rows$'
-	has "a region is positions" "$tmp/core.prog" '= index_put\(x, \[None, arange\], '
+	"$bin" compile "$tmp/d.prog" --print-after expand --validate >"$tmp/expanded" 2>"$tmp/err"
+	expect "what loops are lowered from" 0 $?
+	has "rows without loops go" "$tmp/expanded" '^# ok expand: [0-9]+ rows$'
+	hasnt "all of them" "$tmp/expanded" 'var_mean|ones|slice_backward'
+	has "rows with an expression stay" "$tmp/expanded" ' = sigmoid\('
+	"$bin" compile "$tmp/d.prog" --print-after epilogue >"$tmp/out" 2>"$tmp/err"
+	expect "nobody stops there" 2 $?
+	has "which steps there are" "$tmp/err" 'is not one of functional, joint, .*dce, expand, reinplace, passes, loops, c, cuda, ptx$'
+	has "a region stays one" "$tmp/core.prog" '^s: .* = slice_scatter\(x, '
 	has "halves are computed in double" "$tmp/core.prog" '= _to_copy\(s, dtype=f64\)'
 	"$bin" compile "$tmp/d.prog" --target builtin:decomposed | sed '/^#/d' >"$tmp/stage"
 	expect "the stage is the step" "" "$(sed '/^#/d' "$tmp/core.prog" | diff - "$tmp/stage")"

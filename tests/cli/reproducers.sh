@@ -1,6 +1,6 @@
 #!/bin/bash
 # A reproducer shows the bug that it names, on what its name says: `repro`, the scripts that it writes, and the versions of targets.
-# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch | short_torch
+# usage: reproducers.sh BINARY SOURCE_DIR PART FINDING_OF     PART: observations | versions | script | script_torch | agree_torch | short_torch | kept_torch
 set -u
 finding_of=$4
 . "$(dirname "$0")/shell.sh"
@@ -353,7 +353,7 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	expect "a wrong value" 0 $?
 	expect "nothing is said" "" "$(cat "$tmp/err")"
-	expect "it is short" yes "$([ "$(wc -l <"$tmp/s.py")" -le 22 ] && echo yes)"
+	expect "it is short" yes "$([ "$(wc -l <"$tmp/s.py")" -le 25 ] && echo yes)"
 	has "it says where it was run" "$tmp/s.py" '^# Run with PyTorch 2.11.0: wrong \(exit code 1\)'
 	has "its head is the title" "$tmp/s.py" '^# `.*: result is wrong'
 	has "and the finding" "$tmp/s.py" "^# scatterproof finding $id, seen on torch-2.11.0:aot_eager@cpu\$"
@@ -363,7 +363,10 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	has "what is right" "$tmp/s.py" '^# right: \[\['
 	run 2.11.0
 	expect "it shows the bug" 1 $?
-	has "by its assertion" "$tmp/err" '^AssertionError'
+	sed 's/^import torch$/import torch.nowhere/' "$tmp/s.py" >"$tmp/o.py"
+	"$envs/torch-2.11.0/bin/python" "$tmp/o.py" >"$tmp/out" 2>"$tmp/err"
+	expect "what cannot run says nothing of the bug" 2 $?
+	has "and why" "$tmp/err" '^ModuleNotFoundError: '
 	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/s.py"
 	run 2.11.0
 	expect "eager beside eager is right" 0 $?
@@ -384,7 +387,10 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	run 2.11.0
 	expect "it raises" 1 $?
 	has "after eager has run" "$tmp/out" '^eager:'
-	hasnt "not by an assertion" "$tmp/err" '^AssertionError'
+	has "by the error of this bug" "$tmp/s.py" '^    sys.exit\(1 if "[^"]*" in str\(error\) else 2\)$'
+	sed -i 's/torch.compile(f, /torch.compile("no function", /' "$tmp/s.py"
+	run 2.11.0
+	expect "another error is not this bug" 2 $?
 	p=$src/corpus/regressions/as_strided_scatter_of_gradient.prog # eager is wrong itself; a gradient whose law is said
 	"$bin" check "$p" --target torch-2.11.0:eager@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
 	has "a law" "$tmp/s.py" '^# right: x.grad\[i\] = how many elements of the result read x\[i\]$'
@@ -396,6 +402,14 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	has "what eager must refuse" "$tmp/s.py" 'isinstance\(got, Exception\)'
 	run 2.11.0
 	expect "is run by the compiler" 1 $?
+	for p in reshape_of_expanded_leaf scatter_add_of_expanded_index pixel_shuffle_of_nothing; do # several calls; eager is wrong, too; eager refuses
+		stage=aot_eager
+		[ $p != pixel_shuffle_of_nothing ] || stage=eager
+		"$bin" check "$src/corpus/regressions/$p.prog" --target "torch-2.11.0:$stage@cpu" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		expect "$p has a short one" "" "$(grep 'no script' "$tmp/err")"
+		run 2.11.0
+		expect "$p is shown" 1 $?
+	done
 	rm -f "$tmp/s.db" "$tmp/s.py"
 	prog 'x = input([3], seed=1)' 'y = neg(x)' 'return (y,)'
 	id=$("$finding_of" "$tmp/s.db" torch-2.11.0:aot_eager@cpu value mismatch "$tmp/w.prog" "out 0 (y)" 0)
@@ -411,10 +425,50 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --again >"$tmp/out" 2>"$tmp/err"
 	expect "a table of them" 0 $?
 	has "with the lines, and how the script ends" "$tmp/out" '^\| `zero_through_expand` \| aot_eager \| 2 \| 1[0-9] \| 1 \|'
-	has "and a sum" "$tmp/out" '^2 programs, [12] with a short script of at most 25 lines'
+	has "and a sum" "$tmp/out" '^2 programs, [12] with a short script, [12] of at most 25 lines \(median [0-9]+, longest [0-9]+\). Of the 1 with at most three operators 1 \(100 %\) have one'
+	printf '%s\n' head '<!-- scripts/short-scripts writes what follows -->' old >"$tmp/doc.md"
+	rm -f "$tmp/few/output_replaced_by_next.prog"
+	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --jobs 2 --write "$tmp/doc.md" >"$tmp/out" 2>"$tmp/err"
+	expect "the table in a document" "0 head" "$? $(head -1 "$tmp/doc.md")"
+	hasnt "in place of the old one" "$tmp/doc.md" '^old$'
+	has "with a sum" "$tmp/doc.md" '^\*\*1 programs, 1 with'
+	"$src/scripts/short-scripts" "$tmp/few" --version 2.11.0 --binary "$bin" --write "$tmp/few/zero_through_expand.prog" >"$tmp/out" 2>"$tmp/err"
+	expect "no place for it" 2 $?
 }
 
 wrong_tensor() { "$bin" check "$1" --target "$2" --json | grep -o '"tensor": *"[^"]*"' | head -1 | cut -d'"' -f4; }
+
+kept_torch() { # what triage ran and kept is handed out, if it is ours, and if it was wrong on the version
+	for p in contiguous_before_write expand_write_of_bool; do  # a wrong value; an error
+		"$bin" check "$src/corpus/regressions/$p.prog" --target torch-2.11.0:aot_eager@cpu --db "$tmp/k.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	done
+	"$bin" triage --db "$tmp/k.db" --quiet >"$tmp/out" 2>"$tmp/err"
+	for id in $(sql "select id from v_findings" "$tmp/k.db"); do
+		"$bin" findings show "$id" --db "$tmp/k.db" --artifact script >"$tmp/kept.py"
+		expect "$id is kept" 0 $?
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		expect "$id: nothing is run" 0 $?
+		has "$id: it says so" "$tmp/err" 'this is the script that triage kept: it was run with PyTorch 2.11.0 then'
+		expect "$id: it is that one" "$(sed '1,/^# Run with/d' "$tmp/kept.py")" "$(sed '1,/^# Run with/d' "$tmp/s.py")"
+		run 2.11.0
+		expect "$id: it shows the bug" 1 $?
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --target torch-2.10.0:aot_eager@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: another version than it was run with" "$tmp/err" 'that triage kept'
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --target torch-2.11.0:inductor@cpu --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: another stage" "$tmp/err" 'that triage kept'
+	done
+	"$bin" repro "$id" --db "$tmp/k.db" --python "$envs/torch-2.11.0/bin/python" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+	expect "--python: it is run" "0 " "$? $(cat "$tmp/err")"
+	python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("update artifact set bytes = cast(cast(bytes as text) || ? as blob) where name = ?", ("import nothing_of_ours\n", "script"))
+db.commit()' "$tmp/k.db"
+	for id in $(sql "select id from v_findings" "$tmp/k.db"); do
+		SCATTERPROOF_TARGETS=$tmp "$bin" repro "$id" --db "$tmp/k.db" --script "$tmp/s.py" >"$tmp/out" 2>"$tmp/err"
+		hasnt "$id: what somebody else wrote is not handed on" "$tmp/s.py" nothing_of_ours
+		hasnt "$id: and not said to be" "$tmp/err" 'that triage kept'
+	done
+}
 
 case $part in
 observations) observations ;;
@@ -423,6 +477,7 @@ script) script ;;
 script_torch) script_torch ;;
 agree_torch) agree_torch ;;
 short_torch) short_torch ;;
+kept_torch) kept_torch ;;
 *) echo "unknown part $part"; exit 2 ;;
 esac
 end

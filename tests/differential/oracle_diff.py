@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Differential test of the reference's rules (oracle/ref/ref_*.c) against the installed PyTorch: random calls of every operator.
 
-oracle_diff.py ORACLE_DIFF OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--show N] [--texts]
+oracle_diff.py SCATTERPROOF FILL_PY ORACLE_DIFF OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--show N] [--texts]
 
-The calls come from calls.py. PyTorch runs each on CPU with gradients; the reference must contain every value PyTorch gave (outputs,
+The calls are those of `scatterproof gen --calls N`. PyTorch runs each on CPU with gradients; the reference must contain every value PyTorch gave (outputs,
 gradients, storages of inputs afterwards) under the licence of torch:eager@cpu, with the same dtype, sizes, strides where they mean
 something, aliasing and requires_grad, and must raise where PyTorch raises.
 Exit status: 0 all agree, 1 a difference.
@@ -20,6 +20,7 @@ from collections import Counter
 
 import torch
 
+import autograd_check
 import calls
 from rules_torch import Run, alias_of, report
 
@@ -187,13 +188,12 @@ def check(case, lines, stats):
     return None
 
 
-def test_op(opt, op):
+def test_op(opt, op, made):
     rng = random.Random(f"{opt.seed}:{op['name']}")
     stats = Counter()
     stats["texts"] = Counter()
     cases, failures = [], []
-    for _ in range(opt.calls):
-        call = calls.generate(op, rng)
+    for call in made:
         views_too = {**op, "traits": op["traits"] & ~T_VIEW}
         cases.append(Case(op, call, Run(views_too, call, rng)))
     groups, p = answers(opt.oracle_diff, opt.target, [c.request() for c in cases])
@@ -213,6 +213,8 @@ def share(stats, kind):
 
 def main():
     ap = argparse.ArgumentParser()
+    ap.add_argument("scatterproof")
+    ap.add_argument("fill")
     ap.add_argument("oracle_diff")
     ap.add_argument("opcall")
     ap.add_argument("--calls", type=int, default=80)
@@ -228,7 +230,9 @@ def main():
     rows = subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout
     table = [json.loads(line) for line in rows.splitlines()]
     calls.set_table(table)
+    fill = autograd_check.load(opt.fill)
     bad = total = 0
+    made = calls.by_row(calls.generated(opt.scatterproof, fill, opt.calls, opt.ops.split(",") if opt.ops else None, None, opt.seed))
     for op in table:
         if op["family"] == "input" or op["name"] == "getitem":
             continue
@@ -236,7 +240,7 @@ def main():
             continue
         if opt.families and op["family"] not in opt.families.split(","):
             continue
-        stats, failures = test_op(opt, op)
+        stats, failures = test_op(opt, op, made[op["name"]])
         texts = stats.pop("texts")
         total += stats["ran"] + stats["raised"]
         print(f"{op['name']:24} ran {stats['ran']} raised {stats['raised']} unsupported {stats['unsupported']} {share(stats, 'value')} "

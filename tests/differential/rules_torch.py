@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Differential test of eager's rules against the installed PyTorch: random calls of every operator of the op table.
 
-rules_torch.py OPCALL [--calls N | --plant | --excluded] [--ops NAME,... | --families F,...] [--seed N] [--texts] [--keep-going]
+rules_torch.py SCATTERPROOF FILL_PY OPCALL [--calls N | --plant | --excluded] [--ops NAME,... | --families F,...] [--seed N] [--texts]
 
-Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: raised or not, number of results, dtype, sizes,
+The calls are those of `scatterproof gen --calls N`. Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: raised or not, number of results, dtype, sizes,
 strides of dimensions of size > 1 of non-empty tensors (all of rows with a memory format), aliasing and offset of views, values,
 self's storage after in-place rows, gradients of every floating operand. Bits where the operator is exact (data movement,
 comparisons, min/max, integers); otherwise within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
@@ -24,6 +24,7 @@ from collections import Counter
 
 import torch
 
+import autograd_check
 import calls
 import judge
 
@@ -100,7 +101,7 @@ class Run:
         for o in self.outs:
             g = None
             if o is not None and o.requires_grad:
-                g = calls.random_values(rng, o.numel(), o.dtype, "dyadic" if rng.random() < 0.7 else "normal").reshape(o.shape)
+                g = calls.cotangent(rng, o)
             self.gouts.append(g)
             if g is not None:
                 outs.append(o)
@@ -227,15 +228,13 @@ def compare(op, call, run, ans, stats):
     return None
 
 
-def test_op(opcall, op, opt):
+def test_op(opcall, op, made, opt):
     rng = random.Random(f"{opt.seed}:{op['name']}")
     torch.manual_seed(0)
     stats = Counter()
     stats["texts"] = Counter()
-    batch, failures = [], []
-    for _ in range(opt.calls):
-        call = calls.generate(op, rng)
-        batch.append((call, Run(op, call, rng)))
+    failures = []
+    batch = [(call, Run(op, call, rng)) for call in made]
     groups, p = answers(opcall, [request(c, r) for c, r in batch])
     for (call, run), ans in zip(batch, groups):
         why = compare(op, call, run, ans, stats)
@@ -248,11 +247,13 @@ def test_op(opcall, op, opt):
 
 def planted(table, opt):
     """Every kind of wrong answer must fail on every operator it can touch."""
-    opt.calls, missed = 60, 0
+    opt.calls, missed = 120, 0
+    rows = ("add.Tensor", "mean.dim", "max.dim", "mm", "flip", "scatter_add")
+    made = calls.by_row(calls.generated(opt.scatterproof, opt.fill, opt.calls, rows, None, opt.seed))
     for kind in ("value", "stride", "dtype", "gradient", "refuse"):
-        for name in ("add.Tensor", "mean.dim", "max.dim", "mm", "flip", "scatter_add"):
+        for name in rows:
             op = next(o for o in table if o["name"] == name)
-            _, failures = test_op([opt.opcall, "--plant", kind], op, opt)
+            _, failures = test_op([opt.opcall, "--plant", kind], op, made[name], opt)
             print(f"planted {kind:8} in {name:12} noticed {len(failures)} of {opt.calls} calls")
             missed += len(failures) < (1 if kind in ("dtype", "stride") else 10)
     return 1 if missed else 0
@@ -264,12 +265,11 @@ def excluded(table, opt):
     for op in table:
         if op["family"] in ("input", "factory") or op["name"] == "getitem":
             continue
-        for name in sorted(set(DT) - set(op["dtypes"])):
+        names = [name for name in DT if name not in op["dtypes"]]
+        made = calls.generated(opt.scatterproof, opt.fill, opt.calls, [op["name"]], names, opt.seed) if names else []
+        for k, name in enumerate(names):
             rng = random.Random(f"{opt.seed}:{op['name']}:{name}")
-            batch = []
-            for _ in range(opt.calls):
-                call = calls.generate(op | {"dtypes": [name]}, rng)
-                batch.append((call, Run(op, call, rng)))
+            batch = [(call, Run(op, call, rng)) for call in made[k * opt.calls:(k + 1) * opt.calls]]
             groups, _ = answers(opt.opcall, [request(c, r) for c, r in batch])
             count, wrong = Counter(), []
             for (call, run), ans in zip(batch, groups, strict=True):
@@ -298,6 +298,8 @@ def report(opt, texts, failures):
 
 def main():
     ap = argparse.ArgumentParser()
+    ap.add_argument("scatterproof")
+    ap.add_argument("fill")
     ap.add_argument("opcall")
     ap.add_argument("--calls", type=int, default=80)
     ap.add_argument("--ops", default="")
@@ -314,11 +316,13 @@ def main():
     rows = subprocess.run([opt.opcall, "--ops"], capture_output=True, text=True, check=True).stdout
     table = [json.loads(line) for line in rows.splitlines()]
     calls.set_table(table)
+    opt.fill = autograd_check.load(opt.fill)
     if opt.plant:
         return planted(table, opt)
     if opt.excluded:
         return excluded(table, opt)
     bad = total = 0
+    made = calls.by_row(calls.generated(opt.scatterproof, opt.fill, opt.calls, opt.ops.split(",") if opt.ops else None, None, opt.seed))
     for op in table:
         if op["family"] == "input" or op["name"] == "getitem":
             continue
@@ -329,7 +333,7 @@ def main():
             continue
         if opt.families and op["family"] not in opt.families.split(","):
             continue
-        stats, failures = test_op(opt.opcall, op, opt)
+        stats, failures = test_op(opt.opcall, op, made[op["name"]], opt)
         texts = stats.pop("texts")
         total += stats["ran"] + stats["raised"]
         print(f"{op['name']:24} ran {stats['ran']:5} raised {stats['raised']:4} narrower {stats['narrower']:4} "

@@ -1,6 +1,7 @@
 /* fuzz_programs.c: libFuzzer target: programs as text. What reads is run by every stage of the built-in compiler in this process, and the
  * reference judges each: no crash, no broken invariant, no divergence. Mutants are made of programs, not of bytes (fuzz/gen/mutate.h), so
  * what libFuzzer tries is valid; and it is told the features of each (fuzz/campaign/feature.h) as counters beside its own coverage. */
+#include "compiled/run/execute.h"
 #include "compiled/compile.h"
 #include "compiled/targets/builtin/builtin.h"
 #include "eager/run/interp.h"

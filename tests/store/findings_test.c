@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz/cli/findings_cmd.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/pager.h"
 #include "tests/store/store_util.h"
 
 static const int64_t NOW = (int64_t)T0 * 1000;

@@ -27,6 +27,7 @@ static void test_capture(void)
 	EXPECT_INT(run(&out, "while :; do echo 1234567; done", false, MOST, LONG_S), 128);
 	EXPECT_INT(out.len, MOST);
 	EXPECT_INT(run(&out, "kill -9 $$", false, MOST, LONG_S), 128);
+	EXPECT_INT(run(&out, "kill -6 $$", false, MOST, LONG_S), 134);
 	const char *nothing[] = {"/no/such/program", NULL};
 	EXPECT_INT(capture_run(&out, &(struct capture){.argv = nothing, .most = MOST, .limit_s = LONG_S}), 127);
 	sb_free(&out);

@@ -6,6 +6,7 @@
 #include "compiled/symbols/dynamic.h"
 #include "fuzz/campaign/source.h"
 #include "tests/test.h"
+#include "tests/unit/expanded.h"
 
 enum { PROGRAMS = 120, MOST_PROGRAMS = 1600, MOST_DEFECTS = 256 }; /* of all defects, of one that has spoiled nothing so far */
 
@@ -47,7 +48,7 @@ static const char *loops_text(bool *planted, const struct prog *p, const struct 
 	struct loops l;
 	struct err err = {0};
 	*planted = false;
-	if (!code_loops(&l, planted, p, &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
+	if (!code_loops(&l, planted, expanded(p, a), &(struct code_options){.schedule = true, .reorder = true}, d, a, &err))
 		return "";
 	return text_of(&l, d, a);
 }
@@ -68,10 +69,10 @@ static const char *any_size_text(
 	return text_of(dynamic_loops(compiled), d, a);
 }
 
-/* With which optional steps: a defect of one of these needs it. */
-enum steps { PLAIN, CORE, PARTS, NSTEPS };
+/* How it is compiled: a defect of one of these needs it. */
+enum mode { PLAIN, CORE, PARTS, NMODES };
 
-static enum steps steps_of(const struct defect *d)
+static enum mode mode_of(const struct defect *d)
 {
 	return str_eq(d->step, "decompose") ? CORE : str_eq(d->step, "partition") ? PARTS : PLAIN;
 }
@@ -90,7 +91,7 @@ static void print_parts(struct strbuf *sb, const struct compiled *c)
 
 /* NULL d: none. text: as compiled; "" if it was not, or nobody is to know. */
 static enum compile_status compiled(struct compiled *c, const char **text, bool *planted, const struct prog *p, const struct defect *d,
-	enum steps steps, bool print, struct err *err, struct arena *a)
+	enum mode steps, bool print, struct err *err, struct arena *a)
 {
 	const struct compile_options o = {.stage = compile_nstages() - 1,
 		.freezing = true,
@@ -160,10 +161,10 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 {
 	struct err err = {0};
 	bool planted;
-	const char *sound[NSTEPS], *text;
+	const char *sound[NMODES], *text;
 	struct compiled c;
-	for (int steps = NSTEPS - 1; steps >= 0; steps--)
-		if (compiled(&c, &sound[steps], &planted, p, NULL, (enum steps)steps, true, &err, a) != COMPILE_OK)
+	for (int steps = NMODES - 1; steps >= 0; steps--)
+		if (compiled(&c, &sound[steps], &planted, p, NULL, (enum mode)steps, true, &err, a) != COMPILE_OK)
 			return;
 	look_at_loops(&c.part[0].p, every, a);
 	look_at_any_size(p, a);
@@ -171,7 +172,7 @@ static void look(const struct prog *p, bool every, bool print, struct arena *a)
 		struct err why = {0};
 		if (defect_is_of_loops(&defects[i]) || (!every && has_spoiled(i)))
 			continue;
-		const enum steps steps = steps_of(&defects[i]);
+		const enum mode steps = mode_of(&defects[i]);
 		const bool broken = compiled(&c, &text, &planted, p, &defects[i], steps, print, &why, a) == COMPILE_BROKEN;
 		const bool differs = text[0] && strcmp(text, sound[steps]) != 0;
 		seen[i].planted += planted;
@@ -237,9 +238,7 @@ static void test_table(void)
 	static const char *const invariants[] = {"I1", "I2", "I3", "I6", "I8"};
 	for (int i = 0; i < ndefects; i++) {
 		const struct defect *d = &defects[i];
-		int step;
-		EXPECT(str_eq(d->step, "epilogue") || defect_is_of_loops(d) || (compile_stage_find(&step, d->step) && step < compile_nstages() - 1),
-			"%s: step %s", d->name, d->step);
+		EXPECT(step_find(d->step) >= 0, "%s: step %s", d->name, d->step);
 		EXPECT(d->what[0] && d->like[0], "%s says nothing", d->name);
 		EXPECT(defect_find(d->name) == d, "%s is there twice", d->name);
 	}

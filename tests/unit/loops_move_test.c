@@ -4,6 +4,7 @@
 #include "compiled/loops/lower.h"
 #include "eager/lang/fill.h"
 #include "eager/run/interp.h"
+#include "tests/unit/expanded.h"
 #include "tests/unit/program.h"
 
 #define HEAD "# scatterproof 1\n"
@@ -27,7 +28,7 @@ static int count_of(const struct loops *l, enum loop_op op)
 static int instructions(const char *text, enum loop_op op)
 {
 	struct loops l;
-	lowered(&l, program(text), false);
+	lowered(&l, expanded(program(text), &arena), false);
 	return count_of(&l, op);
 }
 
@@ -63,7 +64,7 @@ static void run_as_eager(const struct loops *l, const struct prog *p, loop_engin
 /* What it returns or raises, as eager does, by both engines; with so many externs. Its text is read back as it was printed. */
 static void as_eager(const char *text, bool no_fusion, int nextern)
 {
-	const struct prog *p = program(text);
+	const struct prog *p = expanded(program(text), &arena);
 	struct err err = {0};
 	struct loops l, again;
 	lowered(&l, p, no_fusion);

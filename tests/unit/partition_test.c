@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "compiled/run/execute.h"
 #include "compiled/compile.h"
 #include "compiled/defects/defects.h"
 #include "compiled/passes/joint.h"

@@ -248,9 +248,55 @@ static void test_options(void)
 		compile(&c, p, &o, &arena, &err) == COMPILE_OK && prog_find(&c.part[0].p, "e") >= 0, "dce ran before cse: %s", rows(&c.part[0].p));
 }
 
+static void tell(void *ctx, const char *step, const char *part, const struct prog *p)
+{
+	(void)p;
+	sb_printf(ctx, "%s%s%s ", step, part ? " of " : "", part ? part : "");
+}
+
+/* Which steps run behind which others, as the table has them; what is behind the last one asked for is left out, but what always runs. */
+static void walks(const struct compile_options *asked, const char *want)
+{
+	const struct prog *p =
+		program(HEAD "x = input([3], requires_grad=True)\ng = input([])\ny = sigmoid(x)\nz = sum(y)\nreturn (z,)\nbackward (z: g,)\n");
+	struct compile_options o = *asked;
+	struct compiled c;
+	struct err err = {0};
+	struct strbuf told;
+	sb_init(&told);
+	o.done = tell;
+	o.ctx = &told;
+	EXPECT(compile(&c, p, &o, &arena, &err) == COMPILE_OK, "%s", err.msg);
+	EXPECT_STR(told.s, want);
+	sb_free(&told);
+}
+
+static void test_steps(void)
+{
+	walks(&(struct compile_options){.stage = STAGE_FUNCTIONAL}, "functional epilogue ");
+	walks(&(struct compile_options){.stage = STAGE_JOINT}, "functional joint epilogue ");
+	walks(&(struct compile_options){.stage = STAGE_JOINT, .to_code = true}, "functional joint expand epilogue ");
+	walks(&(struct compile_options){.stage = STEP_cse, .off = 1u << pass_find("views"), .decompose = true},
+		"functional joint decompose noop cse epilogue ");
+	walks(&(struct compile_options){.stage = compile_nstages() - 1, .off = 1u << npasses, .freezing = true},
+		"functional joint fold noop views cse dce epilogue ");
+	walks(&(struct compile_options){.stage = STEP_noop, .partition = true},
+		"functional joint partition of forward partition of backward noop of forward epilogue of forward noop of backward "
+		"epilogue of backward ");
+	for (int s = 0; s < STEP_lower; s++) {
+		int stage;
+		EXPECT(compile_stage_find(&stage, compile_steps[s].name) == (s != STEP_epilogue), "%s is a stage", compile_steps[s].name);
+	}
+	EXPECT_INT(step_stop(STEP_dce + 1), STEP_reinplace);
+	EXPECT_INT(step_stop(STEP_reinplace + 1), -1);
+	EXPECT_INT(step_find_of_stage("decomposed"), STEP_decompose);
+	EXPECT_INT(step_find_of_stage(""), -1);
+}
+
 int main(void)
 {
 	arena_init(&arena);
+	RUN(test_steps);
 	RUN(test_noop);
 	RUN(test_numbers);
 	RUN(test_views);

@@ -5,6 +5,7 @@
 #include "compiled/loops/lower.h"
 #include "compiled/loops/schedule.h"
 #include "eager/lang/fill.h"
+#include "tests/unit/expanded.h"
 #include "tests/unit/program.h"
 
 #define HEAD "# scatterproof 1\n"
@@ -70,7 +71,7 @@ static void same_bits(const struct result_call *want, const struct loops *l, con
 static void agrees(const char *text, const char *as)
 {
 	const struct arena_mark m = arena_mark(&arena);
-	const struct prog *p = program(text);
+	const struct prog *p = expanded(program(text), &arena);
 	struct loops *plain = lowered(p), *l = lowered(p), *gpu = lowered(p);
 	struct result_call want = {0};
 	struct err err = {0};

@@ -4,6 +4,7 @@
 #include "compiled/loops/lower.h"
 #include "compiled/loops/reuse.h"
 #include "fuzz/campaign/source.h"
+#include "tests/unit/expanded.h"
 #include "tests/unit/program.h"
 
 #define HEAD "# scatterproof 1\n"
@@ -20,7 +21,8 @@ static struct loops *lowered(const struct prog *p)
 {
 	struct loops *l = ARENA_NEW(&arena, struct loops, 1);
 	struct err err = {0};
-	return lower(l, p, &(struct lower_options){.no_fusion = false}, &arena, &err) && l->nbuffer <= MOST_BUFFERS ? l : NULL;
+	return lower(l, expanded(p, &arena), &(struct lower_options){.no_fusion = false}, &arena, &err) && l->nbuffer <= MOST_BUFFERS ? l
+																																  : NULL;
 }
 
 static void needed(struct life *v, int buffer, int to, int nest)

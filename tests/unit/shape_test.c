@@ -1,5 +1,5 @@
 /* shape_test.c: shapes of loops: sizes, constants and rows do not matter; structure, kinds, dtypes and marks do. */
-#include "compiled/loops/code.h"
+#include "compiled/code.h"
 #include "compiled/loops/shape.h"
 #include "compiled/compile.h"
 #include "tests/unit/program.h"

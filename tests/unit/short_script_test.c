@@ -22,16 +22,20 @@ static const char *script(const char *text, struct script_look look, const char 
 
 static void has(const char *text, const char *part) { EXPECT(strstr(text, part), "no '%s' in\n%s", part, text); }
 
+#define HEAD                                                                                                                               \
+	"import sys\nsys.excepthook = lambda *error: sys.__excepthook__(*error) or sys.exit(2)  # 0: right, 1: wrong, 2: it does not run\n"    \
+	"import torch\n\n"
+
 static void test_whole(void)
 {
 	EXPECT_STR(script("x = input([5], data=[1, 1, 1, 1, 1], requires_grad=True)\na = as_strided(x, [2, 2], [2, 1])\nb = repeat(a, [2, 1])\n"
 					  "one = full([], 1.0)\ng = expand(one, [4, 2])\nreturn (b,)\nbackward (b: g)\n",
 				   (struct script_look){.at = LOOK_GRADIENT, .expected = "[2, 2, 2, 2, 0]", .law = "x.grad[i] = how often it is read"},
 				   "torch-2.15.0:inductor@cpu"),
-		"import torch\n\ndef f(x):\n    return x.as_strided([2, 2], [2, 1]).repeat(2, 1)\n\ndef run(f):\n"
-		"    x = torch.ones(5, requires_grad=True)\n    f(x).sum().backward()\n    return x.grad\n\nwant = run(f)\n"
-		"print(\"eager:   \", want)\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
-		"# right: x.grad[i] = how often it is read = [2, 2, 2, 2, 0]\nassert torch.allclose(got, want)\n");
+		HEAD "def f(x):\n    return x.as_strided([2, 2], [2, 1]).repeat(2, 1)\n\ndef run(f):\n"
+			 "    x = torch.ones(5, requires_grad=True)\n    f(x).sum().backward()\n    return x.grad\n\nwant = run(f)\n"
+			 "print(\"eager:   \", want)\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
+			 "# right: x.grad[i] = how often it is read = [2, 2, 2, 2, 0]\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
 }
 
 static const struct script_look FIRST = {.at = LOOK_OUTPUT};
@@ -85,21 +89,68 @@ static void test_looks(void)
 	const char *t = "torch-2.15.0:inductor@cpu", *s;
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .fact = FACT_META}, t);
 	has(s, "    out = f(x)\n    return out.dtype, out.shape, out.stride()\n");
-	has(s, "assert got == want\n");
+	has(s, "sys.exit(0 if got == want else 1)\n");
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .fact = FACT_MEMORY}, t);
 	has(s, "for t in (x, out,)]\n    return [m == out.untyped_storage().data_ptr() for m in memory]\n");
 	s = script(neg, (struct script_look){.at = LOOK_RUN}, t);
-	has(s, "print(\"eager:\", run(f))\nrun(torch.compile(f))  # raises\n");
+	has(s, "print(\"eager:\", run(f))\nprint(\"compiled:\", run(torch.compile(f)))  # dies\n");
+	s = script(neg,
+		(struct script_look){
+			.at = LOOK_RUN, .raised = "InductorError: LoweringException: IndexError: index 3 is out of bounds for float32"},
+		t);
+	has(s,
+		"try:\n    print(\"compiled:\", run(torch.compile(f)))\nexcept torch._inductor.exc.InductorError as error:\n"
+		"    print(\"compiled:\", repr(error))\n    sys.exit(1 if \"is out of bounds for\" in str(error) else 2)\n");
+	s = script(neg, (struct script_look){.at = LOOK_RUN, .raised = "AssertionError: "}, t);
+	has(s, "except AssertionError as error:\n    print(\"compiled:\", repr(error))\n    sys.exit(1)\n");
+	s = script(neg, (struct script_look){.at = LOOK_RUN, .raised = "Strange: \\\" in str(1); exit(0) #\n"}, t);
+	has(s, "except Exception as error:\n");
+	has(s, "sys.exit(1 if \"); exit\" in str(error) else 2)\n"); /* hostile: a piece of it, as a string */
+	s = script("x = input([0], requires_grad=True)\ny = neg(x)\ng = full([0], 1.0)\nreturn (y,)\nbackward (y: g)\n",
+		(struct script_look){.at = LOOK_RUN, .raised = "RuntimeError: Function NegBackward0 returned an invalid gradient"},
+		"torch-2.15.0:eager@cpu");
+	has(s, "    return x.grad\n\ntry:\n    print(\"eager:\", run(f))\nexcept RuntimeError as error:\n");
+	has(s, "if \"returned an invalid gradient\" in str(error)");
+	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .beside_right = true, .expected = "[1.0, 2.0]"}, t);
+	has(s,
+		"\nprint(\"eager:   \", run(f))\ngot = run(torch.compile(f))\nprint(\"compiled:\", got)\n"
+		"want = torch.tensor([1.0, 2.0], dtype=got.dtype, device=got.device)\nsys.exit(0 if torch.allclose(got, want) else 1)\n");
 	s = script(neg, (struct script_look){.at = LOOK_OUTPUT, .expected = "[1.0, nan]"}, "torch-2.15.0:eager@cpu");
-	has(s, "want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\nassert torch.allclose(got, want, equal_nan=True)\n");
+	has(s,
+		"want = torch.tensor([1.0, nan], dtype=got.dtype, device=got.device)\n"
+		"sys.exit(0 if torch.allclose(got, want, equal_nan=True) else 1)\n");
 	s = script("a = input([3], data=[1, 1, 1])\nb = expand(a, [2, 3])\nc = add_.Tensor(b, 2)\nreturn (b,)\nraises \"memory\"\n",
 		(struct script_look){.at = LOOK_RUN}, t);
-	has(s, "    except Exception as error:\n        return error\n");
-	has(s, "assert isinstance(got, Exception) == isinstance(want, Exception)\n");
+	has(s, "    except Exception as error:\n        if \"memory\" not in str(error):\n            raise\n        return error\n");
+	has(s, "sys.exit(0 if isinstance(got, Exception) == isinstance(want, Exception) else 1)\n");
 	has(script(neg, FIRST, "torch-2.15.0:inductor@cpu+freezing=1"), "none: how its target compiles is more than a line");
 	has(script(neg, FIRST, "torch-2.15.0:eager@cpu"), "none: nothing stands beside eager");
-	has(script("a = input([2], seed=1)\nreturn (a,)\ncall (a: seed=2)\n", FIRST, t), "none: it has several calls");
-	has(script("n = sym(2)\na = input([n], seed=1)\nreturn (a,)\n", FIRST, t), "none: it has symbols");
+}
+
+/* What differs between calls is a parameter; the last call is looked at. */
+static void test_calls(void)
+{
+	const char *t = "torch-2.15.0:aot_eager@cpu", *s;
+	s = script("n = sym(5)\nx = input([2, n], stride=[1, 0], data=[1, 1])\ny = neg(x)\nreturn (y,)\ncall (n=6)\n", FIRST, t);
+	has(s, "def run(f, s0):\n    x = torch.ones(2).as_strided((2, s0), (1, 0))\n    return f(x)\n");
+	has(s, "\ncompiled = torch.compile(f, backend=\"aot_eager\")\nrun(compiled, 5)\nwant = run(f, 6)\n");
+	has(s, "\ngot = run(compiled, 6)\n");
+	s = script("n = sym(5)\nx = input([2, n], stride=[1, 0], data=[1, 1])\ny = neg(x)\nreturn (y,)\ncall (n=6)\n",
+		(struct script_look){.at = LOOK_RUN, .raised = "TypeError: no"}, t);
+	has(s,
+		"print(\"eager:\", run(f, 5), run(f, 6))\ncompiled = torch.compile(f, backend=\"aot_eager\")\ntry:\n"
+		"    print(\"compiled:\", run(compiled, 5), run(compiled, 6))\nexcept TypeError as error:\n");
+	s = script("x = input([2], data=[1, 3])\ny = neg(x)\nreturn (y,)\ncall (x: data=[5, 7])\ncall ()\n", FIRST, t);
+	has(s, "def run(f, call):\n    x = [torch.tensor([1.0, 3.0]), torch.tensor([5.0, 7.0]), torch.tensor([1.0, 3.0])][call]\n");
+	has(s, "\nrun(compiled, 0)\nrun(compiled, 1)\nwant = run(f, 2)\n");
+	s = script("n = sym(2)\nx = input([6], data=[0, 1, 2, 3, 4, 5])\ny = slice.Tensor(x, end=n)\nreturn (y,)\ncall (n=3)\n", FIRST, t);
+	has(s, "def run(f, s0):\n    x = torch.arange(6.0)\n    return f(s0, x)\n");
+	s = script("n = sym(2)\nx = input([6], data=[0, 1, 2, 3, 4, 5])\ny = slice.Tensor(x, end=n)\nreturn (y,)\n", FIRST, t);
+	has(s, "want = run(f, 2)\n");
+	s = script("x = input([2], data=[1, 3], requires_grad=True)\ng = input([2], seed=1)\ny = neg(x)\nreturn (y,)\nbackward (y: g)\n"
+			   "call (g: seed=3)\n",
+		(struct script_look){.at = LOOK_GRADIENT}, t);
+	has(s, "none: its calls differ in more than their inputs");
 }
 
 int main(void)
@@ -109,6 +160,7 @@ int main(void)
 	RUN(test_folding);
 	RUN(test_inputs);
 	RUN(test_looks);
+	RUN(test_calls);
 	arena_free(&arena);
 	return TEST_END();
 }

@@ -1,5 +1,6 @@
 /* symbols_test.c: loops of any size: polynomials, their text, the invariant I6, what is proven of buffers, and programs compiled once:
  * which guards they get, which calls they serve, and that every call computes what eager does. */
+#include "compiled/run/execute.h"
 #include "compiled/compile.h"
 #include "compiled/defects/defects.h"
 #include "compiled/loops/reuse.h"

@@ -115,6 +115,29 @@ static void test_dtypes_in_messages(void)
 	EXPECT_STR(raised("RuntimeError: no kernel for bf16 and float64 in buf3"), "raise RuntimeError: no kernel for bfN and floatN in bufN");
 }
 
+/* The words by which a script knows an error again: the longest without what differs from case to case. */
+static void test_parts_of_messages(void)
+{
+	static const char *const row[][2] = {
+		{"IndexError: index 3 is out of bounds for dimension 0 with size 3", "is out of bounds for dimension"},
+		{"InductorError: IndexError: index 3 is out", "is out"},
+		{"BackendCompilerFailed: backend='inductor' raised:\nTypeError: sub() takes 3 arguments", "sub() takes"},
+		{"RuntimeError: expected scalar type Float but found Half", "expected scalar type"},
+		{"RuntimeError: no kernel for bfloat16 and buf3 in '/tmp/ab/c'", "no kernel for"},
+		{"RuntimeError: x doesn't work with `f(x)` and more", "x doesn't work with"},
+		{"RuntimeError: shape[1, 2] {zuf0} size=12, and no more", "and no more"},
+		{"RuntimeError: first line of it\nthe second line is longer", "first line of it"},
+		{"RuntimeError: \x1b[31mred alerts now\x07\xff bell", "alerts now"},
+		{"AssertionError: ", ""},
+		{"InductorError: AssertionError: ", "AssertionError"},
+		{"12 34", ""},
+		{"", ""},
+	};
+	const struct target t = target("torch:inductor@cpu");
+	for (int i = 0; i < ARRAY_LEN(row); i++)
+		EXPECT_STR(message_part(row[i][0], &t, &arena), row[i][1]);
+}
+
 static void test_long_messages(void)
 {
 	char *text = arena_zalloc(&arena, 5001);
@@ -557,6 +580,7 @@ int main(void)
 	RUN(test_raise_signatures);
 	RUN(test_says_that_it_must_raise);
 	RUN(test_dtypes_in_messages);
+	RUN(test_parts_of_messages);
 	RUN(test_long_messages);
 	RUN(test_plain_stage_raises);
 	RUN(test_both_raise);

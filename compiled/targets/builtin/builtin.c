@@ -2,11 +2,12 @@
  * test costs one result and never the oracle. Request: the target's name, the program's text and those of what comes next (ahead.h);
  * answer: the result as wire.h encodes it.
  * The child reads the text strictly: what is sent is what is stored. Both ends of the pipe are in this file. */
+#include "compiled/run/execute.h"
 #include "compiled/targets/builtin/builtin.h"
 
 #include <unistd.h>
 
-#include "compiled/ahead.h"
+#include "compiled/run/ahead.h"
 #include "compiled/defects/defects.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"
@@ -160,26 +161,33 @@ static bool defect_fits(const struct target *t, const struct target_option *o, c
 			err, "target '%s': defect %s is of step %s, which stage %s does not have", text, d->name, d->step, target_stage(t)->name);
 }
 
-/* The steps behind the passes, of stages that have loops. */
-static const char *const loop_steps[] = {"lower", "symbols", "reuse", "schedule", "reorder"};
-enum { STEP_LOWER, STEP_SYMBOLS, STEP_REUSE, STEP_SCHEDULE, STEP_REORDER };
-
-static int loop_step(const char *name) /* -1: it is none */
+/* A step on loops; -1: it is none. */
+static int loop_step(const char *name)
 {
-	for (int i = 0; i < ARRAY_LEN(loop_steps); i++)
-		if (str_eq(name, loop_steps[i]))
-			return i;
-	return -1;
+	const int step = step_find(name);
+	return step >= STEP_lower ? step : -1;
+}
+
+/* May t's stage stop behind that step? */
+static bool may_stop(const struct target *t, int step)
+{
+	if (step <= STEP_functional || compile_steps[step].kind == STEP_OF_END)
+		return false;
+	return (step < STEP_lower && compile_steps[step].kind != STEP_OF_CODE) || (has_loops(t) && (step < STEP_schedule || has_schedule(t)));
 }
 
 static bool until_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	int step;
-	return (has_loops(t) && loop_step(o->value) >= 0 && (loop_step(o->value) < STEP_SCHEDULE || has_schedule(t)))
-		|| (compile_stage_find(&step, o->value) && step >= STAGE_JOINT && step < compile_nstages() - 1)
-		|| err_set(err, "target '%s': until=%s is not joint or the name of a step behind it: %s%s", text, o->value,
-			"partition, decompose, fold, noop, views, cse, dce, reinplace",
-			has_loops(t) ? "; nor lower, symbols, reuse or (of stages other than jit) schedule, reorder" : "");
+	struct strbuf all;
+	if (may_stop(t, step_find(o->value)))
+		return true;
+	sb_init(&all);
+	for (int s = 0; s < NSTEPS; s++)
+		if (may_stop(t, s))
+			sb_printf(&all, "%s%s", all.len ? ", " : "", compile_steps[s].name);
+	err_set(err, "target '%s': until=%s is no step behind which stage %s may stop: %s", text, o->value, target_stage(t)->name, all.s);
+	sb_free(&all);
+	return false;
 }
 
 static bool option_is(const struct target *t, const char *name, const char *value)
@@ -261,32 +269,49 @@ struct step_range {
 static bool steps_probed(struct step_range *out, const struct target *t, const char *subsystem)
 {
 	const bool dynamic = option_is(t, "dynamic", "1");
-	const struct step_range all[] = {{"sizes", STEP_LOWER, STEP_SYMBOLS}, {"buffers", dynamic ? STEP_SYMBOLS : STEP_LOWER, STEP_REUSE},
-		{"order", STEP_REUSE, STEP_REORDER}};
+	const struct step_range all[] = {{"sizes", STEP_lower, STEP_symbols}, {"buffers", dynamic ? STEP_symbols : STEP_lower, STEP_reuse},
+		{"order", STEP_reuse, STEP_reorder}};
 	for (int i = 0; i < ARRAY_LEN(all); i++)
-		if (str_eq(all[i].subsystem, subsystem) && (all[i].last < STEP_SCHEDULE || has_schedule(t))) {
+		if (str_eq(all[i].subsystem, subsystem) && (all[i].last < STEP_schedule || has_schedule(t))) {
 			*out = all[i];
 			return true;
 		}
 	return false;
 }
 
+/* How many steps behind decompose a program may stop at, before its loops; step: the number of that one. */
+static int stops_behind_decompose(int step)
+{
+	int n = 0;
+	for (int s = step_stop(STEP_decompose + 1); s >= 0 && s <= step; s = step_stop(s + 1))
+		n++;
+	return n;
+}
+
+static int stop_behind_decompose(int nth)
+{
+	int s = STEP_decompose;
+	for (int k = 0; k < nth; k++)
+		s = step_stop(s + 1);
+	return s;
+}
+
 /* until=STEP, by how many steps of those behind decompose: PROBE_FIRST of the knob that switches all passes off. Of the one that
  * gives each value a buffer of its own: by how many behind lower. */
 static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
 {
-	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
+	const int most = stops_behind_decompose(STEP_reinplace);
 	struct step_range range;
 	if (p->kind == PROBE_FIRST && has_loops(t) && steps_probed(&range, t, p->what)) {
 		const int first = MAX(0, MIN(p->first, range.last - range.first));
 		*out = (struct target_option){.name = "until"};
-		snprintf(out->value, sizeof out->value, "%s", loop_steps[range.first + first]);
+		snprintf(out->value, sizeof out->value, "%s", compile_steps[range.first + first].name);
 		return true;
 	}
 	if (p->kind != PROBE_FIRST || !str_eq(p->what, "passes") || !str_eq(target_stage(t)->name, "passes"))
 		return false;
 	snprintf(out->name, sizeof out->name, "until");
-	snprintf(out->value, sizeof out->value, "%s", compile_stage_name(STAGE_DECOMPOSED + MAX(0, MIN(p->first, steps))));
+	snprintf(out->value, sizeof out->value, "%s", compile_steps[stop_behind_decompose(MAX(0, MIN(p->first, most)))].name);
 	return true;
 }
 
@@ -331,26 +356,25 @@ static char *probed_loops(int step, struct arena *a)
 	static const struct {
 		const char *subsystem;
 		int number, asked;
-	} of[] = {[STEP_LOWER] = {"buffers", 0, 1},
-		[STEP_SYMBOLS] = {"sizes", 1, 1},
-		[STEP_REUSE] = {"buffers", 1, 1},
-		[STEP_SCHEDULE] = {"order", 1, 2},
-		[STEP_REORDER] = {"order", 2, 2}};
-	return arena_printf(
-		a, "first %s:%d: %d asked, the last that was on: %s\n", of[step].subsystem, of[step].number, of[step].asked, loop_steps[step]);
+	} of[NSTEPS] = {[STEP_lower] = {"buffers", 0, 1},
+		[STEP_symbols] = {"sizes", 1, 1},
+		[STEP_reuse] = {"buffers", 1, 1},
+		[STEP_schedule] = {"order", 1, 2},
+		[STEP_reorder] = {"order", 2, 2}};
+	return arena_printf(a, "first %s:%d: %d asked, the last that was on: %s\n", of[step].subsystem, of[step].number, of[step].asked,
+		compile_steps[step].name);
 }
 
 /* What PROBE_FIRST is answered, which is known before the child says anything, and though it may die. In a; NULL: it was not asked. */
 static char *until_answer(const struct target *t, struct arena *a)
 {
 	const char *until = target_option(t, "until");
-	int stage;
 	if (until && loop_step(until) >= 0)
 		return probed_loops(loop_step(until), a);
-	if (!until || !compile_stage_find(&stage, until))
+	if (!until || step_find(until) < 0)
 		return NULL;
-	const int steps = compile_nstages() - 1 - STAGE_FIRST_PASS;
-	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", MAX(stage - STAGE_DECOMPOSED, 0), steps, until);
+	return arena_printf(a, "first passes:%d: %d asked, the last that was on: %s\n", stops_behind_decompose(step_find(until)),
+		stops_behind_decompose(STEP_reinplace), until);
 }
 
 static bool submit(struct proc *child, const struct target_request *of, struct arena *a, void **request, struct err *err)
@@ -519,10 +543,10 @@ bool builtin_compile_options(struct compile_options *out, const struct target *t
 		.compiler = cc ? cc : "gcc", .level = level ? level[0] - '0' : 2, .sanitize = option_is(t, "sanitize", "1")};
 	out->code.gpu = (struct gpu_options){.fast = option_is(t, "fast", "1"), .search = builtin_wheels()};
 	if (until && loop_step(until) >= 0) { /* behind all passes */
-		out->code.no_reuse |= loop_step(until) <= STEP_SYMBOLS;
-		out->code.dynamic &= loop_step(until) >= STEP_SYMBOLS;
-		out->code.schedule &= loop_step(until) >= STEP_SCHEDULE;
-		out->code.reorder = loop_step(until) == STEP_REORDER;
+		out->code.no_reuse |= loop_step(until) <= STEP_symbols;
+		out->code.dynamic &= loop_step(until) >= STEP_symbols;
+		out->code.schedule &= loop_step(until) >= STEP_schedule;
+		out->code.reorder = loop_step(until) == STEP_reorder;
 		until = NULL;
 	}
 	return t->driver == &builtin_driver && (until ? compile_stage_find(&out->stage, until) : last_step(&out->stage, t));

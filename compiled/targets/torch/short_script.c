@@ -4,9 +4,12 @@
 
 #include <inttypes.h>
 
+#include "compiled/targets/message.h"
 #include "compiled/targets/torch/emit_python.h"
 #include "compiled/targets/torch/inline.h"
+#include "compiled/targets/torch/short_calls.h"
 #include "compiled/targets/torch/short_inputs.h"
+#include "eager/base/escape.h"
 #include "eager/lang/names.h"
 #include "eager/lang/stated.h"
 #include "generated/op_args.h"
@@ -65,20 +68,21 @@ static const char *not_compared(const struct prog *p, const struct script_look *
 {
 	if (target_stage(t)->compiles)
 		return compiled_by(t, a) ? NULL : "how its target compiles is more than a line";
-	if (!str_eq(target_stage(t)->name, "eager") || look->at == LOOK_RUN || !look->expected || look->fact != FACT_ELEMENTS || p->must_raise)
+	const bool refused = look->at == LOOK_RUN && !p->must_raise,
+			   known = look->at != LOOK_RUN && look->expected && look->fact == FACT_ELEMENTS;
+	if (!str_eq(target_stage(t)->name, "eager") || (!refused && !known))
 		return "nothing stands beside eager, and what is right cannot be written in a line";
 	return NULL;
 }
 
 static const char *not_short(const struct prog *p, const struct script_look *look, const struct target *t, struct arena *a)
 {
-	if (p->ncall)
-		return "it has several calls";
+	if (p->ncall && p->late)
+		return "the backward of a call runs after the next one's forward";
+	if (p->ncall && p->must_raise)
+		return "eager must refuse one of several calls";
 	if (p->must_raise && look->at != LOOK_RUN)
 		return "eager must refuse the program";
-	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_sym)
-			return "it has symbols";
 	for (int i = 0; i < p->nback; i++) {
 		const int op = p->node[p->back[i].cotangent].op;
 		if (op != OP_input && op != OP_full && !is_of_sum(p, &p->back[i]))
@@ -98,7 +102,7 @@ static const char *with_names(const char *body, struct prog *q, const bool *left
 	sb_init(&sb);
 	sb_puts(&sb, body);
 	for (int i = 0; i < q->nnode; i++) {
-		if (!left[i] || node_is_input(&q->node[i]))
+		if (!left[i] || node_is_input(&q->node[i]) || q->node[i].op == OP_sym)
 			continue;
 		const char *op = op_info[q->node[i].op].name, *code = inline_name(i, a);
 		op += strspn(op, "_");
@@ -129,7 +133,7 @@ static void function(struct strbuf *sb, const char **args, struct prog *q, enum 
 	bool left[MAX_NODES];
 	struct strbuf text;
 	for (int i = 0; i < q->nnode; i++)
-		if (!node_is_input(&q->node[i]))
+		if (!node_is_input(&q->node[i]) && q->node[i].op != OP_sym)
 			q->node[i].name = inline_name(i, a);
 	sb_init(&text);
 	emit_python(&text, q, device);
@@ -241,6 +245,15 @@ static void shares(struct strbuf *sb, const struct prog *q, const char *args, co
 	sb_printf(sb, "    return [m == %s.untyped_storage().data_ptr() for m in memory]\n", tensor);
 }
 
+/* The gradient that shows that a program with a backward ran: of one input that has it. */
+static int some_gradient(const struct prog *q)
+{
+	for (int i = 0; i < q->nnode && q->nback; i++)
+		if (q->node[i].op == OP_input && node_requires_grad(&q->node[i]))
+			return i;
+	return -1;
+}
+
 /* What is looked at, of "out" or of an expression that calls f. */
 static void answer(
 	struct strbuf *sb, const struct prog *q, const struct script_look *look, const char *args, const char *out, struct arena *a)
@@ -250,9 +263,9 @@ static void answer(
 	sb_init(&name);
 	if (look->at == LOOK_OUTPUT && q->nret > 1)
 		tensor = arena_printf(a, "%s[%d]", out, look->index);
-	if (look->at == LOOK_GRADIENT || look->at == LOOK_STORAGE) {
-		const int node = input_of(q, look);
-		const bool grad = look->at == LOOK_GRADIENT;
+	const bool ran = look->at == LOOK_RUN && some_gradient(q) >= 0, grad = look->at == LOOK_GRADIENT || ran;
+	if (grad || look->at == LOOK_STORAGE) {
+		const int node = ran ? some_gradient(q) : input_of(q, look);
 		emit_name(&name, q, node);
 		tensor = arena_printf(a, "%s%s", name.s, grad ? ".grad" : node_requires_grad(&q->node[node]) ? ".detach()" : "");
 		if (!grad && !whole(q, node)) /* all of its memory, gaps included */
@@ -274,22 +287,28 @@ static void answer(
 /* Does one place alone read what f returns? */
 static bool read_once(const struct prog *q, const struct script_look *look)
 {
-	const bool answers = look->at == LOOK_RUN || look->at == LOOK_OUTPUT || look->fact == FACT_MEMORY;
+	const bool answers = (look->at == LOOK_RUN && some_gradient(q) < 0) || look->at == LOOK_OUTPUT || look->fact == FACT_MEMORY;
 	if (look->fact == FACT_META || look->fact == FACT_MEMORY)
 		return false;
 	return answers ? !q->nback : q->nback <= 1 && q->nret == 1;
 }
 
-static bool run(
+/* Of one call: q is bound. */
+static bool body(
 	struct strbuf *sb, const struct prog *q, const char *args, const struct script_look *look, const struct target *t, struct arena *a)
 {
 	const char *call = arena_printf(a, "f(%s)", args), *out = read_once(q, look) ? call : "out";
 	const bool uses_call = look->at == LOOK_RUN || look->at == LOOK_OUTPUT;
-	sb_puts(sb, "\ndef run(f):\n");
 	if (!inputs(sb, q, look, t->device))
 		return false;
 	if (q->must_raise) {
-		sb_printf(sb, "    try:\n        return %s\n    except Exception as error:\n        return error\n", call);
+		sb_printf(sb, "    try:\n        return %s\n    except Exception as error:\n", call);
+		if (q->raises) {
+			sb_puts(sb, "        if ");
+			escape_python(sb, q->raises);
+			sb_puts(sb, " not in str(error):\n            raise\n");
+		}
+		sb_puts(sb, "        return error\n");
 		return !q->nback;
 	}
 	if (out != call)
@@ -300,6 +319,25 @@ static bool run(
 		return false;
 	answer(sb, q, look, args, out, a);
 	return true;
+}
+
+static bool run(struct strbuf *sb, struct short_calls *calls, const struct prog *q, const char *args, const struct script_look *look,
+	const struct target *t, struct arena *a, struct err *err)
+{
+	const char *text[MAX_CALLS + 1];
+	for (int k = 0; k <= q->ncall; k++) {
+		struct prog bound;
+		struct strbuf one;
+		sb_init(&one);
+		const bool ok = prog_bind(&bound, q, k, a, err)
+			&& (body(&one, &bound, args, look, t, a)
+				|| err_set(err, "its inputs are more than a few numbers, or they share memory and need gradients"));
+		text[k] = arena_strdup(a, one.s);
+		sb_free(&one);
+		if (!ok)
+			return false;
+	}
+	return short_calls_of(calls, text, q, args, a, err) && (sb_printf(sb, "\ndef run(f%s):\n%s", calls->params, calls->body), true);
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------------------------------- */
@@ -331,23 +369,103 @@ static const char *same(const struct prog *q, const struct script_look *look)
 																			 : "torch.allclose(got, want, equal_nan=True)";
 }
 
-static void comparison(struct strbuf *sb, const struct prog *q, const struct script_look *look, const struct target *t, struct arena *a)
+/* The class that catches it, as a script may name it. */
+static const char *exception_class(const char *raised, struct arena *a)
 {
-	if (!target_stage(t)->compiles) {
-		sb_printf(sb, "\ngot = run(f)\nprint(\"eager:\", got)\n");
-		if (look->law)
-			sb_printf(sb, "# right: %s\n", look->law);
-		sb_printf(sb, "want = torch.tensor(%s, dtype=got.dtype, device=got.device)\nassert %s\n", look->expected, same(q, look));
+	static const char *const builtin[] = {"ArithmeticError", "AssertionError", "AttributeError", "ImportError", "IndexError", "KeyError",
+		"MemoryError", "NameError", "NotImplementedError", "OverflowError", "RecursionError", "RuntimeError", "SystemError", "TypeError",
+		"UnboundLocalError", "ValueError", "ZeroDivisionError"};
+	static const char *const torch[] = {"_dynamo.exc.BackendCompilerFailed", "_dynamo.exc.InternalTorchDynamoError",
+		"_dynamo.exc.TorchRuntimeError", "_dynamo.exc.Unsupported", "_dynamo.exc.UserError", "_inductor.exc.CppCompileError",
+		"_inductor.exc.InductorError"};
+	const char *name = arena_printf(a, "%.*s", (int)strcspn(raised, ":"), raised);
+	for (int i = 0; i < ARRAY_LEN(builtin); i++)
+		if (str_eq(name, builtin[i]))
+			return name;
+	for (int i = 0; i < ARRAY_LEN(torch); i++)
+		if (str_eq(name, strrchr(torch[i], '.') + 1))
+			return arena_printf(a, "torch.%s", torch[i]);
+	return "Exception";
+}
+
+/* Runs it; only the error of this bug ends with 1. */
+static void must_run(struct strbuf *sb, const char *who, const char *what, const char *raised, const struct target *t, struct arena *a)
+{
+	if (!raised) {
+		sb_printf(sb, "print(\"%s:\", %s)  # dies\n", who, what);
 		return;
+	}
+	const char *part = message_part(raised, t, a);
+	sb_printf(sb, "try:\n    print(\"%s:\", %s)\nexcept %s as error:\n", who, what, exception_class(raised, a));
+	sb_printf(sb, "    print(\"%s:\", repr(error))\n    sys.exit(1", who);
+	if (part[0]) {
+		sb_puts(sb, " if ");
+		escape_python(sb, part);
+		sb_puts(sb, " in str(error) else 2");
+	}
+	sb_puts(sb, ")\n");
+}
+
+/* Runs every call: the last one's answer is looked at. */
+static void earlier_calls(struct strbuf *sb, const char *fn, const struct short_calls *calls)
+{
+	for (int k = 0; k + 1 < calls->n; k++)
+		sb_printf(sb, "run(%s%s)\n", fn, calls->args[k]);
+}
+
+static const char *every_call(const char *fn, const struct short_calls *calls, struct arena *a)
+{
+	const char *all = "";
+	for (int k = 0; k < calls->n; k++)
+		all = arena_printf(a, "%s%srun(%s%s)", all, k ? ", " : "", fn, calls->args[k]);
+	return all;
+}
+
+static void compare(struct strbuf *sb, const struct prog *q, const char *fn, const char *last, const struct script_look *look, bool stated,
+	const struct target *t)
+{
+	const bool compiles = target_stage(t)->compiles;
+	if (compiles)
+		sb_printf(sb, stated ? "print(\"eager:   \", run(f%s))\n" : "want = run(f%s)\nprint(\"eager:   \", want)\n", last);
+	sb_printf(sb, "got = run(%s%s)\nprint(\"%s:\", got)\n", fn, last, compiles ? "compiled" : "eager");
+	if (stated && look->law)
+		sb_printf(sb, "# right: %s\n", look->law);
+	if (stated)
+		sb_printf(sb, "want = torch.tensor(%s, dtype=got.dtype, device=got.device)\n", look->expected);
+	else
+		expected(sb, look);
+	sb_printf(sb, "sys.exit(0 if %s else 1)\n", same(q, look));
+}
+
+static void comparison(struct strbuf *sb, const struct prog *q, const struct short_calls *calls, const struct script_look *look,
+	const struct target *t, struct arena *a)
+{
+	const bool compiles = target_stage(t)->compiles;
+	const char *fn = compiles ? arena_printf(a, "torch.compile(f%s)", compiled_by(t, a)) : "f";
+	sb_putc(sb, '\n');
+	if (compiles && look->at == LOOK_RUN && !q->must_raise)
+		sb_printf(sb, "print(\"eager:\", %s)\n", every_call("f", calls, a));
+	if (calls->n > 1 && compiles) {
+		sb_printf(sb, "compiled = %s\n", fn);
+		fn = "compiled";
 	}
 	if (look->at == LOOK_RUN && !q->must_raise) {
-		sb_printf(sb, "\nprint(\"eager:\", run(f))\nrun(torch.compile(f%s))  # raises\n", compiled_by(t, a));
+		must_run(sb, compiles ? "compiled" : "eager", every_call(fn, calls, a), look->raised, t, a);
 		return;
 	}
-	sb_puts(sb, "\nwant = run(f)\nprint(\"eager:   \", want)\n");
-	sb_printf(sb, "got = run(torch.compile(f%s))\nprint(\"compiled:\", got)\n", compiled_by(t, a));
-	expected(sb, look);
-	sb_printf(sb, "assert %s\n", same(q, look));
+	if (compiles)
+		earlier_calls(sb, fn, calls);
+	compare(sb, q, fn, calls->args[calls->n - 1], look, !compiles || look->beside_right, t);
+}
+
+/* x[mask]: how many elements that is, only data tell. */
+static bool takes_masks(const struct prog *q, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
+			if (n->arg[k].nodes[i] >= 0 && node_meta(q, n->arg[k].nodes[i])->dtype == DT_B8 && str_starts(op_info[n->op].name, "index"))
+				return true;
+	return false;
 }
 
 /* What only data tell stays in the graph, as where the target compiled it. */
@@ -356,7 +474,7 @@ static void settings(struct strbuf *sb, const struct prog *q, const struct targe
 	bool scalars = false, sizes = false;
 	for (int i = 0; i < q->nnode && target_stage(t)->compiles; i++) {
 		scalars |= op_states_value(q->node[i].op);
-		sizes |= op_stated(q->node[i].op) >= 0 && !op_states_value(q->node[i].op);
+		sizes |= (op_stated(q->node[i].op) >= 0 && !op_states_value(q->node[i].op)) || takes_masks(q, &q->node[i]);
 	}
 	sb_puts(sb, scalars ? "torch._dynamo.config.capture_scalar_outputs = True\n" : "");
 	sb_puts(sb, sizes ? "torch._dynamo.config.capture_dynamic_output_shape_ops = True\n" : "");
@@ -367,16 +485,19 @@ bool torch_short_script(
 	struct strbuf *sb, const struct script_look *look, const struct prog *p, const struct target *t, struct arena *a, struct err *err)
 {
 	const char *why = not_short(p, look, t, a), *args;
+	struct short_calls calls;
 	struct prog q;
 	if (why)
 		return err_set(err, "%s", why);
 	prog_clone(&q, p, a);
 	prog_name_nodes(&q);
-	sb_puts(sb, "import torch\n\n");
+	sb_puts(sb,
+		"import sys\nsys.excepthook = lambda *error: sys.__excepthook__(*error) or sys.exit(2)  # 0: right, 1: wrong, 2: it does not run\n"
+		"import torch\n\n");
 	settings(sb, &q, t);
 	function(sb, &args, &q, t->device, a);
-	if (!run(sb, &q, args, look, t, a))
-		return err_set(err, "its inputs are more than a few numbers, or they share memory and need gradients");
-	comparison(sb, &q, look, t, a);
+	if (!run(sb, &calls, &q, args, look, t, a, err))
+		return false;
+	comparison(sb, &q, &calls, look, t, a);
 	return true;
 }

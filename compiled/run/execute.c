@@ -1,5 +1,6 @@
 /* execute.c: runs what compile() made, call after call. Every part runs on memory that it is given: the first one on the source's inputs, a
  * backward part on these as the first one left them, on the values that it saved, and on what the cotangents' rows computed in between. */
+#include "compiled/run/execute.h"
 #include "compiled/compile.h"
 
 #include "compiled/defects/defects.h"

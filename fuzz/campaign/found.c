@@ -1,9 +1,8 @@
 /* found.c: which observation of a finding is meant: the one that was asked for, or the minimised program's, or the first program's. */
-#include "fuzz/cli/found.h"
+#include "fuzz/campaign/found.h"
 
 #include "compiled/targets/driver.h"
 #include "eager/base/output.h"
-#include "fuzz/cli/commands.h"
 #include "fuzz/campaign/environment.h"
 #include "reports/cause/store_cause.h"
 

@@ -1,5 +1,5 @@
 /* marks.c: see marks.h. */
-#include "compiled/symbols/marks.h"
+#include "compiled/loops/marks.h"
 
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/symbols.h"

@@ -1,5 +1,5 @@
 /* words.c: see words.h. */
-#include "compiled/symbols/words.h"
+#include "compiled/loops/words.h"
 
 static void fixed(struct words *w, int64_t v) { w->word(w, WORD_FIXED, &v, NULL); }
 static void number(struct words *w, int64_t *v, int *of) { w->word(w, WORD_NUMBER, v, of); }

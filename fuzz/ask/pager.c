@@ -1,6 +1,6 @@
 /* pager.c: the text is complete before its lines are counted, so a pager starts only where one is needed, and an error is never
  * behind it. */
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/pager.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "eager/base/guess.h"
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/option_values.h"
 
 /* ---- options ------------------------------------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* ahead.c: see ahead.h. The programs are compiled to loops in the process that also starts the C compiler, so that a program that kills the
  * compiler takes down only the batch. The first one is compiled to loops here, too, to see whether its code is there: if that dies, it dies
  * of the program that runs now. */
-#include "compiled/ahead.h"
+#include "compiled/run/ahead.h"
 
 #include "compiled/symbols/dynamic.h"
 

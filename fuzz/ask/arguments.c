@@ -1,5 +1,5 @@
 /* arguments.c: a word is looked at once; what it is, it says itself, or `--` before it. */
-#include "fuzz/cli/arguments.h"
+#include "fuzz/ask/arguments.h"
 
 #include "eager/base/guess.h"
 

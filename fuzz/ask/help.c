@@ -1,11 +1,12 @@
 /* help.c: an option is its head and a paragraph beside it, which says at its end what values there are. */
-#include "fuzz/cli/help.h"
+#include "fuzz/ask/help.h"
 
 #include "compiled/decompose/decompose.h"
+#include "compiled/steps/steps.h"
 #include "eager/base/screen.h"
-#include "fuzz/cli/findings_options.h"
-#include "fuzz/cli/options.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/findings_options.h"
+#include "fuzz/ask/options.h"
+#include "fuzz/ask/pager.h"
 
 const char *help_option_head(const struct option_row *row, struct arena *a)
 {
@@ -65,6 +66,15 @@ const struct exit_info exit_table[] = {
 };
 const int nexits = ARRAY_LEN(exit_table);
 
+static void pipeline(struct strbuf *sb)
+{
+	sb_puts(sb, "the steps, in their order:\n");
+	for (int s = 0; s < NSTEPS; s++)
+		sb_printf(sb, "  %-11s %s%s%s%s\n", compile_steps[s].name, compile_steps[s].what, compile_steps[s].needs[0] ? " (needs " : "",
+			compile_steps[s].needs, compile_steps[s].needs[0] ? "=1)" : "");
+	sb_putc(sb, '\n');
+}
+
 /* The rows that the step decompose leaves, from its table; inputs are the language's own. */
 static void core_dialect(struct strbuf *sb, int width)
 {
@@ -93,8 +103,10 @@ static void print_verb(struct strbuf *sb, const struct verb_info *v, int width)
 			help_option(sb, &options_table, k, width);
 	for (int k = 0; k < screen_table.n; k++)
 		help_option(sb, &screen_table, k, width);
-	if (str_eq(v->name, "compile"))
-		core_dialect(sb, width);
+	if (!str_eq(v->name, "compile"))
+		return;
+	pipeline(sb);
+	core_dialect(sb, width);
 }
 
 static void print_verbs(struct strbuf *sb, const struct verb_info *v, int n, int width)

@@ -5,9 +5,8 @@
 #include "compiled/targets/target.h"
 #include "eager/base/guess.h"
 #include "eager/base/screen.h"
-#include "fuzz/cli/help.h"
-#include "fuzz/campaign/tally.h"
-#include "fuzz/campaign/source.h"
+#include "fuzz/ask/fail_on.h"
+#include "fuzz/ask/help.h"
 
 enum { MAX_TARGETS = 16, MAX_FILES = 4096, SAMPLE_EVERY = 500 };
 /* Exit codes (DESIGN section 11). */
@@ -19,6 +18,11 @@ static inline int exit_of_both(int a, int b)
 	static const int weight[] = {[EXIT_VOID] = 0, [EXIT_CLEAN] = 1, [EXIT_USAGE] = 2, [EXIT_TARGET] = 3, [EXIT_FINDINGS] = 4};
 	return weight[a] >= weight[b] ? a : b;
 }
+
+/* The sections of bench, in the order in which they run. */
+#define BENCH_SECTIONS(X)  X(reference) X(throughput) X(compiler) X(code) X(fake) X(campaign) X(scaling) X(catch) X(tightness) X(store)
+#define BENCH_LISTED(name) " " #name
+#define BENCH_NAMES        BENCH_SECTIONS(BENCH_LISTED) /* " reference throughput ..." */
 
 struct options {
 	int ntarget;
@@ -42,6 +46,7 @@ struct options {
 	bool bisect, matrix; /* of repro */
 	bool full;           /* --full: of --script, the judged one */
 	int64_t programs;    /* --programs; 0: no limit */
+	int64_t calls;       /* --calls of gen; 0: programs */
 	uint64_t seed;
 	bool seed_given;
 	int jobs, shard_index, shard_count;
@@ -67,18 +72,6 @@ struct options {
 bool options_parse(struct options *o, int argc, char **argv, bool *help, struct err *err);
 /* "torch:inductor@cpu" added to o->target. */
 bool options_target(struct options *o, const char *text, struct err *err);
-/* The programs that --seed, --policy, --ops and --dtypes name. */
-static inline struct program_source options_source(const struct options *o)
-{
-	return (struct program_source){.seed = o->seed,
-		.policy = o->policy,
-		.limits = {o->ops, o->dtypes},
-		.guided = o->guided,
-		.loops = o->loop_shapes,
-		.corpus = o->corpus,
-		.shard = o->shard_index,
-		.nshards = o->shard_count};
-}
 const char *verb_guess(struct guess *g, const char *given); /* see guess_text */
 const struct verb_info *verbs_table(int *n);                /* all that people type */
 extern const struct option_table options_table;

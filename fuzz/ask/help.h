@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_HELP_H
 #define SCATTERPROOF_HELP_H
 
-#include "fuzz/cli/arguments.h"
+#include "fuzz/ask/arguments.h"
 
 /* Appends the words that an option knows, blanks between them. */
 typedef void option_values_fn(struct strbuf *sb);

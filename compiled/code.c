@@ -1,5 +1,5 @@
 /* code.c: see code.h. */
-#include "compiled/loops/code.h"
+#include "compiled/code.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@
 #include "compiled/loops/schedule.h"
 #include "compiled/loops/shape.h"
 #include "compiled/loops/symbols.h"
-#include "compiled/symbols/marks.h"
+#include "compiled/steps/steps.h"
+#include "compiled/loops/marks.h"
 
 struct code {
 	struct arena arena;
@@ -34,39 +35,47 @@ bool code_lower(struct loops *out, bool *planted, const struct prog *p, const st
 	*planted = false;
 	if (!lower(out, p, &o->lower, a, err))
 		return false;
-	*planted = defect_plant(d, "lower", &site);
+	*planted = defect_plant(d, compile_steps[STEP_lower].name, &site);
 	return true;
 }
 
-static bool step_done(struct loops *l, bool *planted, const char *step, const char **broken, const struct defect *d, struct err *err)
+static bool is_on(enum compile_step s, const struct loops *l, const struct code_options *o)
 {
-	struct defect_site site = {.l = l};
-	*planted |= defect_plant(d, step, &site);
-	if (!broken)
-		return true;
-	*broken = step;
-	return loops_validate_symbols(l, err);
+	switch (s) {
+	case STEP_reuse: return !o->no_reuse;
+	case STEP_schedule: return o->schedule;
+	case STEP_reorder: return o->schedule && o->reorder && !l->nsymbol;
+	default: BUG("step %s", compile_steps[s].name);
+	}
+}
+
+static void run_step(struct loops *l, enum compile_step s, const struct code_options *o)
+{
+	if (s == STEP_reuse)
+		loops_reuse_buffers(l);
+	else if (s == STEP_reorder)
+		loops_reorder(l, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
+	else if (l->nsymbol)
+		loops_schedule_any_size(l);
+	else
+		loops_schedule(l);
 }
 
 bool code_rest(struct loops *l, bool *planted, const struct code_options *o, const char **broken, const struct defect *d, struct err *err)
 {
-	if (!o->no_reuse) {
-		loops_reuse_buffers(l);
-		if (!step_done(l, planted, "reuse", broken, d, err))
+	for (int s = STEP_symbols + 1; s < NSTEPS; s++) {
+		struct defect_site site = {.l = l};
+		if (!is_on((enum compile_step)s, l, o))
+			continue;
+		run_step(l, (enum compile_step)s, o);
+		*planted |= defect_plant(d, compile_steps[s].name, &site);
+		if (!broken)
+			continue;
+		*broken = compile_steps[s].name;
+		if (!loops_validate_symbols(l, err))
 			return false;
 	}
-	if (!o->schedule)
-		return true;
-	if (l->nsymbol)
-		loops_schedule_any_size(l);
-	else
-		loops_schedule(l);
-	if (!step_done(l, planted, "schedule", broken, d, err))
-		return false;
-	if (!o->reorder || l->nsymbol)
-		return true;
-	loops_reorder(l, o->engine == CODE_CUDA ? REORDER_GPU : REORDER_CPU);
-	return step_done(l, planted, "reorder", broken, d, err);
+	return true;
 }
 
 bool code_loops(struct loops *out, bool *planted, const struct prog *p, const struct code_options *o, const struct defect *d,

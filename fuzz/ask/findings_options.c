@@ -1,5 +1,5 @@
 /* findings_options.c: one row per option says which sub-verbs know it; words may come before or after, so that is checked at the end. */
-#include "fuzz/cli/findings_options.h"
+#include "fuzz/ask/findings_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "eager/base/guess.h"
 #include "eager/base/duration.h"
 #include "eager/base/version.h"
-#include "fuzz/cli/arguments.h"
-#include "fuzz/cli/option_values.h"
-#include "fuzz/cli/pager.h"
+#include "fuzz/ask/arguments.h"
+#include "fuzz/ask/option_values.h"
+#include "fuzz/ask/pager.h"
 
 enum { SQL_LIMIT_S = 60 }; /* a query of people takes a second at most; a recursive one may be endless */
 const char *const findings_verb_name[NFINDINGS_VERBS] = {

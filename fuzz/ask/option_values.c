@@ -1,11 +1,11 @@
 /* option_values.c: tables of names become lists. */
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/option_values.h"
 
 #include "compiled/defects/defects.h"
 #include "eager/base/screen.h"
-#include "fuzz/campaign/tally.h"
-#include "fuzz/cli/commands.h"
-#include "fuzz/cli/findings_options.h"
+#include "fuzz/ask/fail_on.h"
+#include "compiled/compile.h"
+#include "fuzz/ask/findings_options.h"
 #include "fuzz/gen/policy.h"
 #include "fuzz/triage/sweep.h"
 
@@ -26,7 +26,18 @@ void policy_values(struct strbuf *sb)
 void verdict_values(struct strbuf *sb) { words_put(sb, verdict_name, NVERDICTS); }
 void axis_values(struct strbuf *sb) { words_put(sb, sweep_axis_name, NSWEEP_AXES); }
 void fail_on_values(struct strbuf *sb) { words_put(sb, fail_on_word, NFAIL_ON_WORDS); }
-void print_after_values(struct strbuf *sb) { compile_steps_put(sb); }
+const char *const form_name[NFORMS] = {NULL, "loops", "c", "cuda", "ptx"};
+
+bool print_after_stage(int stage) { return compile_stage_find(&stage, compile_stage_name(stage)); }
+
+void print_after_values(struct strbuf *sb)
+{
+	for (int i = 0; i < compile_nstages(); i++)
+		if (print_after_stage(i))
+			sb_printf(sb, "%s%s", sb->len ? " " : "", compile_stage_name(i));
+	for (int f = FORM_LOOPS; f < NFORMS; f++)
+		sb_printf(sb, " %s", form_name[f]);
+}
 void part_values(struct strbuf *sb) { sb_puts(sb, "forward backward"); }
 void severity_values(struct strbuf *sb) { words_put(sb, finding_severity_name, NSEVERITIES); }
 void kind_values(struct strbuf *sb) { words_put(sb, finding_kind_name, NFINDING_KINDS); }

@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_FINDINGS_OPTIONS_H
 #define SCATTERPROOF_FINDINGS_OPTIONS_H
 
-#include "fuzz/cli/help.h"
+#include "fuzz/ask/help.h"
 #include "reports/life/lifecycle.h"
 
 enum findings_verb {

@@ -2,7 +2,7 @@
 #ifndef SCATTERPROOF_FOUND_H
 #define SCATTERPROOF_FOUND_H
 
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 #include "fuzz/triage/claim.h"
 
 struct found {

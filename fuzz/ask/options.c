@@ -1,14 +1,13 @@
 /* options.c: every option is one row; `apply` says where its value goes. */
-#include "fuzz/cli/options.h"
+#include "fuzz/ask/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fuzz/cli/arguments.h"
-#include "fuzz/cli/bench.h"
-#include "fuzz/cli/option_values.h"
+#include "fuzz/ask/arguments.h"
+#include "fuzz/ask/option_values.h"
 #include "fuzz/triage/verdict.h"
 #include "eager/base/duration.h"
 
@@ -20,6 +19,7 @@ enum opt {
 	O_TIME,
 	O_PROGRAM,
 	O_PROGRAMS,
+	O_CALLS,
 	O_SEED,
 	O_JOBS,
 	O_SHARD,
@@ -84,6 +84,9 @@ static const struct option_row opts[NOPTS] = {
 	[O_PROGRAM] = {"--program", "N", "gen", "only program number N of the seed (as campaigns count them, from 0)"},
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
 		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
+	[O_CALLS] = {"--calls", "N", "gen",
+		"N calls of each operator (--ops: of these): programs of inputs and one row, some of them wrong on purpose, to ask PyTorch; --dtypes: "
+		"N with self of each of these, also of those that the row does not take"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench selftest", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz gen", "run part I of N of the campaign of this seed (0-based)"},
@@ -123,7 +126,8 @@ static const struct option_row opts[NOPTS] = {
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check",
 		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
-		"beside compiled, run on every installed version first (a minute); where that does not show it, as --full"},
+		"beside compiled, run on every installed version first (a minute; what triage kept is not run again, but with --python); where "
+		"that does not show it, as --full"},
 	[O_FULL] = {"--full", NULL, "repro check",
 		"with --script: the judged script, with what the reference says that must come out and exit codes 1, 0 and 2 (cannot tell); "
 		"it is not run"},
@@ -137,9 +141,8 @@ static const struct option_row opts[NOPTS] = {
 		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv); it names its programs "
 		"from its own folder"},
 	[O_PRINT_AFTER] = {"--print-after", "STAGE", "compile",
-		"the program as it stands after this step: functional, joint, partition (two programs, the forward and the backward part),\n"
-		"                    decompose, a pass (fold, noop, views, cse, dce, reinplace),\n"
-		"                    or passes: all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
+		"the program as it stands after this step (they are listed below; after partition these are two programs, the forward and the\n"
+		"                    backward part), or passes: after all of them (the default); loops, c, cuda, ptx: what becomes of it then"},
 	[O_PART] = {"--part", "forward|backward", "compile", "of the two parts that the step partition makes only this one"},
 	[O_VALIDATE] = {"--validate", NULL, "compile",
 		"check the compiler's invariants after each step and say so; exit code 1 if one is broken"},
@@ -194,7 +197,7 @@ static const struct verb_info verbs[] = {
 		MAX_FILES},
 	{"targets", "[--probe]", "what programs can be run on, and what this machine has of it: versions, GPUs", 0},
 	{"ops", "[NAME...]", "the operators of the language", MAX_FILES},
-	{"gen", "[--seed N --programs N | --program N --policy NAME]", "print generated programs, which `check` and `eval` read", 0},
+	{"gen", "[--seed N --programs N | --program N --policy NAME | --calls N --ops A,B]", "print generated programs, which `check` and `eval` read", 0},
 	{"eval", "FILE|DIR...", "run programs on the eager interpreter, print the results and whether the reference agrees", MAX_FILES},
 	{"compile", "FILE|DIR... [--target builtin:passes+...] [--print-after STAGE] [--defect NAME] [--validate]",
 		"what the built-in compiler makes of programs (of their own data and sizes): a program that other commands read", MAX_FILES},
@@ -257,6 +260,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_TIME: return duration_parse(&o->time_s, v, err);
 	case O_PROGRAM: o->one_program = true; return int_parse(&o->program, v, 0, INT64_MAX - 1, err);
 	case O_PROGRAMS: return int_parse(&o->programs, v, 1, INT64_MAX, err);
+	case O_CALLS: return int_parse(&o->calls, v, 1, INT64_MAX, err);
 	case O_SEED:
 		if (!int_parse(&n, v, 0, INT64_MAX, err))
 			return false;

@@ -5,7 +5,7 @@
 
 #include "eager/base/output.h"
 #include "eager/base/screen.h"
-#include "fuzz/cli/help.h"
+#include "fuzz/ask/help.h"
 
 /* What --color and --no-pager, which every verb takes, make of standard output. */
 struct screen {
