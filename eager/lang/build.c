@@ -14,6 +14,8 @@ int build_number(struct build *b, struct scalar s)
 int build_result(struct build *b, int node, int k)
 {
 	const struct node *n = &b->p->node[node];
+	if (b->refusal.msg[0])
+		return node;
 	CHECK(k < n->nout);
 	return op_info[n->op].nret == 1 ? node : n->out[k].meta.absent ? NO_VALUE : emit_getitem(b, node, k);
 }

@@ -155,7 +155,7 @@ static void put_scalar_argument(struct expr_parser *p, struct strbuf *out, bool 
 	else if (v->kind == V_NONE || v->kind == V_MAYBE_SCALAR)
 		sb_puts(out, v->kind == V_NONE ? "NULL" : v->text);
 	else if (is_number(v))
-		sb_printf(out, "&(struct scalar){%s, %s}", v->kind == V_INT ? "SC_INT" : "SC_FLOAT, 0", v->text);
+		sb_printf(out, v->kind == V_INT ? "&(struct scalar){SC_INT, %s, 0}" : "&(struct scalar){SC_FLOAT, 0, %s}", v->text);
 	else if (v->kind == V_SCALAR)
 		sb_printf(out, "&%s", v->text);
 	else

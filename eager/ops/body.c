@@ -96,7 +96,12 @@ bool kern_body(struct kern_ctx *c)
 
 /* ---- words ---- */
 
-int body_to(struct build *b, int x, int dtype) { return (int)build_meta(b, x)->dtype == dtype ? x : emit_to_copy(b, x, dtype); }
+int body_to(struct build *b, int x, int dtype)
+{
+	const bool as_is = (int)build_meta(b, x)->dtype == dtype;
+	return as_is ? x : emit_to_copy(b, x, dtype);
+}
+
 int body_as(struct build *b, int x, int like) { return body_to(b, x, body_dtype(b, like)); }
 int body_acc(struct build *b, int x) { return body_to(b, x, body_wide(b, body_dtype(b, x))); }
 int body_floating(struct build *b, int x) { return dtype_is_float(build_meta(b, x)->dtype) ? x : emit_to_copy(b, x, (int)DT_F32); }

@@ -108,7 +108,8 @@ bool meta_layer_norm_backward(struct meta_ctx *c)
 		return err_limit(c->err, "mean or rstd in another layout than the forward part gives");
 	if (grad->dtype != input->dtype || mean->dtype != moments || rstd->dtype != moments)
 		return err_limit(c->err, "operands of other element types than the forward part has");
-	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype) /* PyTorch asks weight alone whether types are mixed */
+	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype
+		&& meta_numel(input)) /* PyTorch asks weight alone whether types are mixed */
 		return same_dtype(c, input, mean);
 	return meta_body(c);
 }

@@ -257,7 +257,7 @@ static void admit_getitem(struct world *w, int node)
 		w->fact[node] = f;
 		return;
 	}
-	f.grad = w->fact[tuple].grad && dtype_is_float(t);
+	f.grad = w->fact[tuple].grad && dtype_is_float(t) && !node_is_constant(w->p, n);
 	f.saved = w->fact[tuple].saved_outs >> k & 1;
 	f.bits = dtype_is_float(t) ? w->fact[tuple].bits : 63;
 	w->fact[node] = f;

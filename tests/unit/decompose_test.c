@@ -39,6 +39,12 @@ static void test_rows(void)
 		"sum = sum.dim_IntList(x); div = div.Tensor(sum); y = _to_copy(div); return y");
 	becomes(HEAD "x = input([4], dtype=u8)\ny = input([4], dtype=i32)\nz = sub.Tensor(y, x, alpha=2)\nreturn (z,)\n",
 		"_to_copy = _to_copy(x); neg = neg(_to_copy); z = add.Tensor(y, neg); return z");
+	/* the rows of a body, which are decomposed in their turn; of nothing there is no maximum */
+	becomes(HEAD "x = input([3, 4], dtype=f16)\ny = _softmax(x, 1, False)\nreturn (y,)\n",
+		"_to_copy = _to_copy(x); amax = amax(_to_copy); neg = neg(amax); sub = add.Tensor(_to_copy, neg); exp = exp(sub); "
+		"sum = sum.dim_IntList(exp); div = div.Tensor(exp, sum); y = _to_copy(div); return y");
+	becomes(HEAD "x = input([0, 4])\ny = _softmax(x, 0, False)\nreturn (y,)\n",
+		"neg = neg(x); sub = add.Tensor(x, neg); exp = exp(sub); sum = sum.dim_IntList(exp); y = div.Tensor(exp, sum); return y");
 	/* nothing is left to do */
 	becomes(HEAD "x = input([4])\ny = add.Tensor(x, 1)\nreturn (y,)\n", "y = add.Tensor(x); return y");
 }
