@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Whose arithmetic: the columns of oracle/judge/licence.def. */
+/* Whose arithmetic: the columns of oracle/num/licence.def. */
 enum licence_target {
 	LT_BUILTIN,       /* our eager kernels; autograd adds up a tensor's shares over its views at once */
 	LT_BUILTIN_JOINT, /* our compiler: the derivatives are rows of the program, each rounded to its dtype */

@@ -3,7 +3,7 @@
 #define SCATTERPROOF_PROFILE_H
 
 #include "compiled/targets/target.h"
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 
 /* False: nothing is known of its arithmetic. */
 static inline bool profile_of(struct licence_profile *out, const struct target *t)

@@ -7,7 +7,7 @@
 #ifndef SCATTERPROOF_FUNC_H
 #define SCATTERPROOF_FUNC_H
 
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/tape/tape.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* ref_copy.c: operators that copy elements to other places: result[i] = self[source(i)], and the map `source` is all there is to
  * say. They make no scalars, except conversions, and copies where backward adds up inside the operator (repeat). */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/layout.h"
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"

@@ -4,7 +4,7 @@
  *
  * Numbers beside a half tensor (Python scalars, second operands of one element and another dtype): mul and div take them in f32,
  * everything else rounds them to the half dtype first. A rounded one is written as a CAST, so that licences which keep f32 can skip it. */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"

@@ -1,7 +1,7 @@
 /* ref_reduce.c: reductions. Elements are grouped into rows (kept index, reduced index) and each row becomes one list scalar.
  * Results are contiguous whatever self's strides. Rows of tensors with half dtypes whose operator computes several steps inside
  * one kernel (mean) take the inner steps in f32. */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 

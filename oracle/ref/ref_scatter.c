@@ -2,7 +2,7 @@
  * makes one list scalar per element hit. Elements not hit keep self's id.
  *
  * Where a non-accumulating scatter hits an element twice with different values PyTorch leaves the order open: unsupported. */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/ref_scatter.h"
 #include "oracle/ref/shape_index.h"

@@ -9,7 +9,7 @@
 #define SCATTERPROOF_REFRUN_H
 
 #include "oracle/tape/adjoint.h"
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/ref.h"
 
 enum ref_status {

@@ -1,5 +1,5 @@
 /* shape_index.c: from index tensors to element numbers (shape_index.h). */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/shape_index.h"
 
 /* ---- advanced indexing --------------------------------------------------------------------------------------- */

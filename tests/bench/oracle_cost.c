@@ -1,7 +1,7 @@
 /* oracle_cost.c: what a scalar and an operand entry cost, forward and gradient together.
  *   oracle_cost        prints ns per entry and bytes per scalar for typical tapes, small and ten times as large */
 #include "oracle/tape/adjoint.h"
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 #include "fuzz/triage/profile.h"
 #include "generated/op_id.h"
 

@@ -1,4 +1,4 @@
-/* licence_probe.c: is each row of oracle/judge/licence.def as wide as it must be, and not much wider? And is there a row of the op table
+/* licence_probe.c: is each row of oracle/num/licence.def as wide as it must be, and not much wider? And is there a row of the op table
  * that nobody has measured? The programs of licence_probe.def run on the targets that the rows speak of, are judged as `check` judges
  * them, and every enclosed element is measured: |got - centre| / radius.
  *
@@ -59,7 +59,7 @@ struct row {
 };
 static const struct row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source) {__LINE__, #class_, targets, devices, dtypes, source},
-#include "oracle/judge/licence.def"
+#include "oracle/num/licence.def"
 };
 
 static const char *const scale_name[] = {[WIDE] = "wide", [NARROW] = "narrow"};

@@ -1,5 +1,5 @@
 /* licence.c: resolves the rows of licence.def into the table of one target. */
-#include "oracle/judge/licence.h"
+#include "oracle/num/licence.h"
 
 enum { ALL = NLC, SELF = NDTYPES, INNER };
 
@@ -34,7 +34,7 @@ enum { /* names of the rows' first column */
 static const struct licence_row rows[] = {
 #define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source)                                                            \
 	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source, __LINE__},
-#include "oracle/judge/licence.def"
+#include "oracle/num/licence.def"
 };
 
 static const char *const class_names[NLC] = {
