@@ -8,7 +8,7 @@
 #define SCATTERPROOF_FUNC_H
 
 #include "oracle/num/licence.h"
-#include "oracle/tape/tape.h"
+#include "oracle/num/sf.h"
 
 #include <float.h>
 _Static_assert(LDBL_MANT_DIG >= 64, "the oracle needs a long double of at least 64 bits");

@@ -215,11 +215,11 @@ ADJ(POW)
 		return;
 	}
 	/* g * (b * a^(b - 1)): b - 1 is formed in f64 and then an exponent like any other; as a factor b has the compute type. */
-	struct num e = num_exact(DT_F64, b - 1), k = num_exact(h->dt, num_rn(tape_inner(h->dt), b, 0));
+	struct num e = num_exact(DT_F64, b - 1), k = num_exact(h->dt, num_rn(dtype_compute(h->dt), b, 0));
 	/* Overflow on the way is optional: the power may be taken in the compute type. */
 	struct lic_rule wide = *h->l;
 	wide.flags |= LF_WIDE;
-	struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : tape_inner(h->dt), .l = &wide};
+	struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : dtype_compute(h->dt), .l = &wide};
 	struct num p = pow_of(x[0], &e, &inside);
 	if (h->l->flags & LF_STEPS)
 		how_step(&p, h);

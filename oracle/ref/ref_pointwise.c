@@ -249,7 +249,7 @@ bool ref_addcmul(struct ref_ctx *c)
 	enum dtype dt;
 	if (!shape_type(&dt, c, &r))
 		return false;
-	const enum dtype in = tape_inner(dt);
+	const enum dtype in = dtype_compute(dt);
 	if (dt == DT_B8)
 		return err_set(c->err, "addcmul is not implemented for bool tensors");
 	if (!meta_check_sizes(size, rank, c->err) || !shape_fits(c, value, in, 1))
@@ -549,7 +549,7 @@ bool ref_threshold_backward(struct ref_ctx *c)
 		return false;
 	if (p.dt == DT_B8)
 		return err_set(c->err, "threshold_backward is not implemented for bool tensors");
-	enum dtype in = tape_inner(p.dt);
+	enum dtype in = dtype_compute(p.dt);
 	if (!shape_fits(c, s, in, 1))
 		return false;
 	const sid *at = ref_cast(c, p.b, p.n, in), *limit = ref_ids_repeat(c, shape_const(c, in, s), p.n);

@@ -207,7 +207,7 @@ static void allow_welford(struct ref_ctx *c, const struct reduced_rows *r, sid m
 /* Sum over n, inner steps in f32 for f16 and bf16; ids of the quotients. */
 static const sid *mean_ids(struct ref_ctx *c, const struct reduced_rows *r, enum dtype dt, bool welford)
 {
-	enum dtype in = tape_inner(dt);
+	enum dtype in = dtype_compute(dt);
 	int64_t n = r->n * r->len;
 	bool narrow = n && dtype_is_narrow(dt) && meta_of(c, A_reduction_self)->dtype != dt && c->t->lic->rule[LC_SUM][dt].flags & LF_NARROW;
 	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
@@ -233,7 +233,7 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 		return err_set(c->err, "mean(): could not infer output dtype. %s dtype must be either a floating point or complex dtype",
 			given ? "Optional" : "Input");
 	struct reduced_rows r;
-	rows_of(c, &r, mask, keepdim, tape_inner(dt)); /* a half result of a wider self: never rounded on the way */
+	rows_of(c, &r, mask, keepdim, dtype_compute(dt)); /* a half result of a wider self: never rounded on the way */
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
 

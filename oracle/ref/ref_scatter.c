@@ -188,7 +188,7 @@ static sid share_of(struct ref_ctx *c, int64_t n, enum dtype dt)
 	if (c->t->over)
 		return own;
 	struct num set = c->t->val[own];
-	num_widen(&set, fabs(set.hi - part) + 2 * num_format[tape_inner(dt)].u * part);
+	num_widen(&set, fabs(set.hi - part) + 2 * num_format[dtype_compute(dt)].u * part);
 	tape_replace(c->t, own, set);
 	return own;
 }

@@ -191,7 +191,7 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	const struct num_format *own = &num_format[dt];
 	/* Contributions of a wider consumer (CAST) arrive in this dtype, one by one. */
 	double abs = s->abs + (A->onto_abs ? A->onto_abs[s - A->a] : 0); /* of all that is added, one by one */
-	int part = MIN(s->p, num_format[tape_inner(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
+	int part = MIN(s->p, num_format[dtype_compute(dt)].p), p = s->consumers > 1 || s->levels > 1 ? MIN(part, own->p) : part;
 	if (s->flags & NUM_BEYOND)
 		return huge_sum_of(s, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {

@@ -7,7 +7,7 @@
  * (PyTorch's std_var_all_cpu), it is the kernels' compute type, however wide the squares are added up. */
 static const struct num_format *mean_format(const struct how *h)
 {
-	return &num_format[h->l->flags & LF_STEPS ? tape_inner(h->dt) : h->l->acc];
+	return &num_format[h->l->flags & LF_STEPS ? dtype_compute(h->dt) : h->l->acc];
 }
 
 /* The mean of one entry is that entry, but where a half may be kept in f32 in one place and rounded in another. */

@@ -307,8 +307,8 @@ static sid matmul_block(struct tape *t, enum dtype dt, const sid *own, double be
 	blk->dim[1] = m;
 	blk->dim[2] = n;
 	/* A Python scalar acts in the kernel's compute type: 0.7 on f32 is the f32 next to it. */
-	blk->param = num_rn(tape_inner(dt), alpha, 0);
-	blk->beta = num_rn(tape_inner(dt), beta, 0);
+	blk->param = num_rn(dtype_compute(dt), alpha, 0);
+	blk->beta = num_rn(dtype_compute(dt), beta, 0);
 	evaluate(t, blk);
 	return blk->first;
 }

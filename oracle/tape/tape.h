@@ -13,7 +13,7 @@
  * Operand arrays are KEPT, NOT COPIED: they live in the tape's arena (tape_ids) and must not be changed afterwards.
  * Operands: the dtype of a scalar is its block's. Except for CAST, COPY's index-like functions, comparisons (result b8) and
  * SELECT's condition, operands have the block's dtype; cast them first. For f16/bf16 an op that computes several steps
- * inside one kernel gives the inner steps the dtype F32 (tape_inner) and only the last one the tensor's.
+ * inside one kernel gives the inner steps the dtype F32 (dtype_compute) and only the last one the tensor's.
  *
  * Budgets: nodes and entries are limited (struct tape_limits). Beyond them `over` is set, blocks are no longer appended, id 0
  * (the constant 0.0 of f64) comes back, and whoever drives the tape says `unsupported`. Callers need not test for it. */
@@ -21,17 +21,9 @@
 #define SCATTERPROOF_TAPE_H
 
 #include "oracle/num/num.h"
-
-enum sf {
-#define SF(id, arity, what) SF_##id,
-#include "oracle/num/sf.def"
-	NSF
-};
-extern const char *const sf_name[NSF];
+#include "oracle/num/sf.h"
 
 enum { PICK_FIRST = -1, NANS_SHARE = 1, PROD_SCANS = 1 }; /* param of KMAX … KARGMIN; of MAXN, MINN; of PROD */
-
-typedef uint32_t sid; /* name of a scalar */
 
 struct licence_profile; /* licence.h */
 struct tape_block;      /* tape_impl.h */
@@ -63,8 +55,6 @@ void tape_finish(struct tape *t);         /* nothing is appended any more: val s
 sid *tape_ids(struct tape *t, int64_t n); /* undefined contents; n may be 0 */
 /* Marks what follows as belonging to program node `node` with operator `op`. */
 void tape_at(struct tape *t, int node, int op);
-/* Compute type of one kernel's inner steps: f32 for f16 and bf16, itself otherwise. */
-static inline enum dtype tape_inner(enum dtype t) { return dtype_compute(t); }
 
 /* ---- sources ---- */
 sid tape_const_f(struct tape *t, enum dtype dt, double v);             /* v is rounded to dt first (float dtypes); exact */

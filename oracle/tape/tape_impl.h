@@ -3,6 +3,7 @@
 #define SCATTERPROOF_TAPE_IMPL_H
 
 #include "oracle/num/func.h"
+#include "oracle/tape/tape.h"
 
 struct tape_block {
 	enum sf f;

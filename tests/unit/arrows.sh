@@ -1,31 +1,13 @@
 #!/bin/sh
-# The arrows of the rooms point down: eager <- {oracle, compiled} <- reports <- fuzz, and oracle and compiled do not know each other.
-# (1) no upward or sideways #include; (2) no shape rule, kernel, derivative rule, legality rule or interpreter of eager can be reached from
-# the oracle, through whatever functions and tables (objdump): oracle_shared.txt names what may be.
-# usage: arrows.sh SOURCE_DIR ORACLE_LIBRARY EAGER_LIBRARY
+# No shape rule, kernel, derivative rule, legality rule or interpreter of eager can be reached from the oracle, through whatever functions
+# and tables (objdump): oracle_shared.txt names what may be. (Which folder may include which: folders.py.)
+# usage: arrows.sh ORACLE_LIBRARY EAGER_LIBRARY
 set -eu
-src=$1
-oracle=$2
-eager=$3
+oracle=$1
+eager=$2
 bad=0
-checked=0
 
-forbid() { # forbid ROOM PATTERN
-	room=$1
-	pattern=$2
-	n=$(find "$src/$room" -name '*.[ch]' -o -name '*.def' | wc -l)
-	checked=$((checked + n))
-	if grep -rnE "#include \"($pattern)" "$src/$room" --include='*.[ch]' --include='*.def'; then
-		echo "FAIL: $room includes what it must not: $pattern"
-		bad=1
-	fi
-}
-forbid eager 'oracle/|compiled/|reports/|fuzz/'
-forbid oracle 'compiled/|reports/|fuzz/|eager/ops/|eager/run/'
-forbid compiled 'oracle/|reports/|fuzz/'
-forbid reports 'fuzz/|compiled/'
-
-# (2) What the oracle reaches through other functions and tables included.
+# What the oracle reaches through other functions and tables included.
 reach() { # reach AWK_VARIABLE
 	{
 		objdump -t "$oracle" "$eager"
@@ -49,6 +31,5 @@ if [ -n "$unknown" ]; then
 	echo "(what it may use, and why: oracle_shared.txt)"
 	bad=1
 fi
-echo "$checked files, $(printf '%s\n' "$reached" | wc -l) symbols reached"
-[ "$checked" -gt 20 ] || { echo "FAIL: too few files: wrong directory?"; exit 1; }
+echo "$(printf '%s\n' "$reached" | wc -l) symbols reached"
 exit $bad

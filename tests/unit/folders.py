@@ -1,6 +1,6 @@
 """Which folder may include which: the table of docs/architecture.md against every #include of the product.
 
-usage: arrows.py SOURCE_DIR
+usage: folders.py SOURCE_DIR
 
 The table's rows are in order: a folder may use folders of rows above its own only, and of these the ones that its row names ("all above" for
 any). A folder that the table does not name, a name in it that is no folder, and a row that allows what nobody uses are failures, too."""
