@@ -9,9 +9,9 @@
  *     return e, e            the row's results; None: this one is not there
  *
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
- * the body's rows, one after the other) or such a list, over the arguments, the result y (y0, y1, ...: several) and its cotangent g (g0, g1,
- * ...), in which d_NAME = e states the cotangent of argument NAME. A pointwise row has one expression per operand, in which a, b, c are the
- * operands, s, t the scalars. */
+ * the body's rows, one after the other) or such a list, over the arguments, the result y (y0, y1, ...: several) and its cotangent g (g0,
+ * g1, ...), in which d_NAME = e states the cotangent of argument NAME. A pointwise row has one expression per operand, in which a, b, c are
+ * the operands, s, t the scalars. */
 #include "eager/lang/opgen_expr.h"
 
 #include <stdlib.h>

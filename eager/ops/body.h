@@ -12,7 +12,8 @@
  * Rounding is what the rows do: where a kernel accumulates in f32, so does the body (acc), and `as` rounds once at the end.
  *
  * A result is a contiguous tensor in memory of its own, unless the body says `strided`: then it has the layout that its rows gave it, which
- * must be memory of its own, too. A shape rule that knows more (PyTorch's sentence about what no row refuses) checks, then calls meta_body. */
+ * must be memory of its own, too. A shape rule that knows more (PyTorch's sentence about what no row refuses) checks, then calls
+ * meta_body. */
 #ifndef SCATTERPROOF_BODY_H
 #define SCATTERPROOF_BODY_H
 

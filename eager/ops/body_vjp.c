@@ -1,6 +1,6 @@
-/* body_vjp.c: the derivative of a row whose body is composed of rows that have one. The body's rows are appended once more and differentiated
- * in reverse order, each by its own rule, as PyTorch does with an operator that is composed of others. A row of the body that is a result
- * of the row itself is not computed anew where the result was kept. */
+/* body_vjp.c: the derivative of a row whose body is composed of rows that have one. The body's rows are appended once more and
+ * differentiated in reverse order, each by its own rule, as PyTorch does with an operator that is composed of others. A row of the body
+ * that is a result of the row itself is not computed anew where the result was kept. */
 #include "eager/ops/body.h"
 
 #include "eager/ops/rules.h"

@@ -85,8 +85,8 @@ static const struct option_row opts[NOPTS] = {
 	[O_PROGRAMS] = {"--programs", "N", "fuzz gen bench sweep selftest",
 		"stop after N generated programs (sweep: after N runs; selftest: of each defect; default 100000)"},
 	[O_CALLS] = {"--calls", "N", "gen",
-		"N calls of each operator (--ops: of these): programs of inputs and one row, some of them wrong on purpose, to ask PyTorch; --dtypes: "
-		"N with self of each of these, also of those that the row does not take"},
+		"N calls of each operator (--ops: of these): programs of inputs and one row, some of them wrong on purpose, to ask PyTorch; "
+		"--dtypes: N with self of each of these, also of those that the row does not take"},
 	[O_SEED] = {"--seed", "N", "fuzz gen bench selftest", "seed of all choices (fuzz: drawn from the time if not given, and printed)"},
 	[O_JOBS] = {"--jobs", "N", "fuzz triage selftest", "processes at a time, each with its own targets (default 1)"},
 	[O_SHARD] = {"--shard", "I/N", "fuzz gen", "run part I of N of the campaign of this seed (0-based)"},

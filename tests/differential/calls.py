@@ -230,7 +230,8 @@ def read_call(text, fill):
 def generated(scatterproof, fill, count, ops=None, dtypes=None, seed=1):
     """What `scatterproof gen --calls` makes, in its order: of each row `count` calls, or with dtypes `count` of each."""
     more = (["--ops", ",".join(ops)] if ops else []) + (["--dtypes", ",".join(dtypes)] if dtypes else [])
-    out = subprocess.run([scatterproof, "gen", "--calls", str(count), "--seed", str(seed), *more], capture_output=True, text=True, check=True)
+    command = [scatterproof, "gen", "--calls", str(count), "--seed", str(seed), *more]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
     return [read_call(text, fill) for text in out.stdout.split("# scatterproof 1\n")[1:]]
 
 

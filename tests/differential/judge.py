@@ -163,7 +163,8 @@ def gradient(op, call, i, run, want, got, stats):
     summed = op["family"] in ("pointwise", "inplace") and any(want.numel() < g.numel() for g in run.gouts if g is not None)
     if op["licence"] == "TRANS" and want.dtype == torch.float64 and s is not None:  # of tanh near 1: 1 - y * y, and double is all there is
         s = torch.stack([s, *[g.double().nan_to_num(0, 0, 0).abs().max() for g in run.gouts if g is not None and g.numel()]]).max()
-    if (op["licence"] in ("VAR", "MATMUL") or op["family"] == "composed" or summed) and s is not None:     # distances from the mean cancel, and so do terms of sums
+    # Distances from the mean cancel, and so do terms of sums.
+    if (op["licence"] in ("VAR", "MATMUL") or op["family"] == "composed" or summed) and s is not None:
         x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():

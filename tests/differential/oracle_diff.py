@@ -3,9 +3,9 @@
 
 oracle_diff.py SCATTERPROOF FILL_PY ORACLE_DIFF OPCALL [--calls N] [--ops NAME,... | --families F,...] [--seed N] [--show N] [--texts]
 
-The calls are those of `scatterproof gen --calls N`. PyTorch runs each on CPU with gradients; the reference must contain every value PyTorch gave (outputs,
-gradients, storages of inputs afterwards) under the licence of torch:eager@cpu, with the same dtype, sizes, strides where they mean
-something, aliasing and requires_grad, and must raise where PyTorch raises.
+The calls are those of `scatterproof gen --calls N`. PyTorch runs each on CPU with gradients; the reference must contain every value
+PyTorch gave (outputs, gradients, storages of inputs afterwards) under the licence of torch:eager@cpu, with the same dtype, sizes, strides
+where they mean something, aliasing and requires_grad, and must raise where PyTorch raises.
 Exit status: 0 all agree, 1 a difference.
 """
 from __future__ import annotations

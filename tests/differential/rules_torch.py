@@ -3,10 +3,11 @@
 
 rules_torch.py SCATTERPROOF FILL_PY OPCALL [--calls N | --plant | --excluded] [--ops NAME,... | --families F,...] [--seed N] [--texts]
 
-The calls are those of `scatterproof gen --calls N`. Every call is run by torch.ops.aten on CPU and by the opcall program. Compared: raised or not, number of results, dtype, sizes,
-strides of dimensions of size > 1 of non-empty tensors (all of rows with a memory format), aliasing and offset of views, values,
-self's storage after in-place rows, gradients of every floating operand. Bits where the operator is exact (data movement,
-comparisons, min/max, integers); otherwise within 4 ULP of the same call in double, or as near to it as PyTorch's own answer is.
+The calls are those of `scatterproof gen --calls N`. Every call is run by torch.ops.aten on CPU and by the opcall program. Compared:
+raised or not, number of results, dtype, sizes, strides of dimensions of size > 1 of non-empty tensors (all of rows with a memory format),
+aliasing and offset of views, values, self's storage after in-place rows, gradients of every floating operand. Bits where the operator is
+exact (data movement, comparisons, min/max, integers); otherwise within 4 ULP of the same call in double, or as near to it as PyTorch's own
+answer is.
 With --excluded only element types that rows do not list are given: PyTorch must refuse each, with our text.
 With --plant the opcall program gives wrong answers of five kinds, and each must be noticed.
 Exit status: 0 all agree, 1 a difference.
@@ -71,7 +72,8 @@ class Run:
             out = []
             for i, t in enumerate(call.tensors):
                 leaf = None
-                if op["params"][t.where[0]]["role"] in ("packed", "moment", "shift", "class_weights", "total"):    # PyTorch's gradient of it is wrong, or it has none
+                # PyTorch's gradient of it is wrong, or it has none.
+                if op["params"][t.where[0]]["role"] in ("packed", "moment", "shift", "class_weights", "total"):
                     out.append((t.tensor(), None))
                     continue
                 if t.dtype.is_floating_point and (i == 0 or not only_self):

@@ -2,8 +2,9 @@
 
 usage: folders.py SOURCE_DIR
 
-The table's rows are in order: a folder may use folders of rows above its own only, and of these the ones that its row names ("all above" for
-any). A folder that the table does not name, a name in it that is no folder, and a row that allows what nobody uses are failures, too."""
+The table's rows are in order: a folder may use folders of rows above its own only, and of these the ones that its row names ("all above"
+for any). A folder that the table does not name, a name in it that is no folder, and a row that allows what nobody uses are failures,
+too."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def main(root: Path) -> int:
                 bad.append(f'{path.relative_to(root)}: {folder} may not use {to} ("{name}")')
     for folder, allowed in rows.items():
         bad += [f"docs/architecture.md: {folder} may use {to}, and does not" for to in sorted((allowed or set()) - used[folder])]
-        bad += [f"docs/architecture.md: {folder} may use {to}, which stands below it" for to in (allowed or set()) if order.get(to, 0) > order[folder]]
+        below = [to for to in (allowed or set()) if order.get(to, 0) > order[folder]]
+        bad += [f"docs/architecture.md: {folder} may use {to}, which stands below it" for to in below]
     print("\n".join([*(f"FAIL: {b}" for b in sorted(set(bad))), f"{len(files)} files, {len(rows)} folders, {len(set(bad))} faults"]))
     return 1 if bad or len(files) < 300 else 0
 
