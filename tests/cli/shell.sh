@@ -23,6 +23,9 @@ hasnt() { # hasnt WHAT FILE PATTERN
 	checks=$((checks + 1))
 	! said "$2" | grep -E -e "$(pattern "$3")" || { echo "FAIL: $1: '$3' is there"; fails=$((fails + 1)); }
 }
+judges() { # judges WHAT FILE TARGET PROGRAMS: see judged.awk
+	expect "$1" yes "$(awk -v target="$3" -v programs="$4" -f "$src/tests/cli/judged.awk" "$2")"
+}
 becomes() { # becomes WHAT COMMAND...: waits for a state, that COMMAND succeeds; a failed check after two minutes
 	local what=$1 end=$(($(date +%s) + 120))
 	shift
