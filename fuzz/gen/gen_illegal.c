@@ -348,8 +348,9 @@ static bool make_outside(struct world *w)
 	move_outside(w, positions);
 	if (!is_refused(w->p, row))
 		return false;
-	if (choose_chance(w->c, 50))
-		add_return(w, row);
+	int result = op_info[op].nret == 1 ? row : row + 1; /* several are taken apart at once */
+	if (choose_chance(w->c, 50) && result < w->p->nnode)
+		add_return(w, result);
 	w->p->must_raise = true;
 	w->p->raises = "out of"; /* range, bounds: PyTorch has several kernels for one row, and several texts */
 	return true;

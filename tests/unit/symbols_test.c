@@ -278,7 +278,7 @@ static void test_generalised(void)
 		"x = input([4, n], seed=1)\ny = mean.dim(x, dim=[1])\nv = view(x, [n, 4])\nw = neg(v)\n"
 		"u = view(w, [4, n])\nz = mul.Tensor(u, x)\nreturn (y, z)\n"));
 	CHECK(y.d);
-	EXPECT(strstr(text_of(dynamic_loops(y.d)), "f64 = const s0\n"), "%s", text_of(dynamic_loops(y.d)));
+	EXPECT(strstr(text_of(dynamic_loops(y.d)), "f32 = const s0\n"), "%s", text_of(dynamic_loops(y.d)));
 }
 
 static void test_what_sizes_decide(void)
