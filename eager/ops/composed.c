@@ -176,7 +176,7 @@ bool meta_nll_loss_backward(struct meta_ctx *c)
 			sizes_text(is, grad->size, grad->rank));
 	if (meta_numel(total) != 1 || total->rank)
 		return err_limit(c->err, "total_weight with dimensions");
-	return same_dtype(c, self, grad) && same_dtype(c, self, total) && meta_body(c);
+	return same_dtype(c, self, grad) && (each || same_dtype(c, self, total)) && meta_body(c);
 }
 
 /* ---- softmax ---- */

@@ -56,5 +56,3 @@ static bool waiting(struct ref_ctx *c) { return ref_unsupported(c, "no formula o
 
 bool ref_native_layer_norm(struct ref_ctx *c) { return waiting(c); }
 bool ref_native_layer_norm_backward(struct ref_ctx *c) { return waiting(c); }
-bool ref_nll_loss_forward(struct ref_ctx *c) { return waiting(c); }
-bool ref_nll_loss_backward(struct ref_ctx *c) { return waiting(c); }
