@@ -579,30 +579,6 @@ static int operand_VALUES(struct world *w, struct making *m, const struct param 
 	return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
 }
 
-static int operand_NORMED(struct world *w, struct making *m, const struct param *q)
-{
-	struct shape s = {.rank = m->arg[op_arg(m->op, N_normalized_shape)].n};
-	memcpy(s.size, &m->meta.size[m->meta.rank - s.rank], sizeof *s.size * (size_t)s.rank);
-	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
-}
-
-static int operand_SHIFT(struct world *w, struct making *m, const struct param *q)
-{
-	struct shape s = {.rank = m->arg[op_arg(m->op, N_normalized_shape)].n};
-	(void)q;
-	memcpy(s.size, &m->meta.size[m->meta.rank - s.rank], sizeof *s.size * (size_t)s.rank);
-	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
-}
-
-static int operand_MOMENT(struct world *w, struct making *m, const struct param *q)
-{
-	struct shape s = shape_of(&m->meta);
-	for (int i = 0; i < m->arg[op_arg(m->op, N_normalized_shape)].n; i++)
-		s.size[s.rank - 1 - i] = 1;
-	(void)q; /* nobody differentiates by it */
-	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
-}
-
 static int operand_LABELS(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;

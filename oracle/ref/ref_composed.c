@@ -50,11 +50,3 @@ static bool backward(struct ref_ctx *c, enum sf f)
 
 bool ref_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_SOFTMAX_BACKWARD); }
 bool ref_log_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_LOG_SOFTMAX_BACKWARD); }
-
-/* WAITING for their formulas: until then the reference says so. */
-static bool waiting(struct ref_ctx *c) { return ref_unsupported(c, "no formula of this row yet"); }
-
-bool ref_native_layer_norm(struct ref_ctx *c) { return waiting(c); }
-bool ref_native_layer_norm_backward(struct ref_ctx *c) { return waiting(c); }
-bool ref_nll_loss_forward(struct ref_ctx *c) { return waiting(c); }
-bool ref_nll_loss_backward(struct ref_ctx *c) { return waiting(c); }

@@ -64,8 +64,6 @@ class Example:
         if role in ("index1", "unique1", "ids"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
-        if role == "normed":
-            return self.operand(self.plain["normalized_shape"])
         if role == "labels":
             return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
         if role == "class_weights":
@@ -74,11 +72,6 @@ class Example:
             return self.operand(None, '[], seed={s}, fill="positive"')
         if role == "loss":
             return self.operand([])
-        if role == "shift":
-            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
-        if role == "moment":
-            n = len(self.plain["normalized_shape"])
-            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
         if role == "packed":    # two letters: no gradient
