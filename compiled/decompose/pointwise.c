@@ -240,12 +240,24 @@ RULE(sign)
 	d->out[0] = emit_add_Tensor(d->b, above, emit_neg(d->b, below), scalar_int(1));
 }
 
-static int ceiling(struct decomposition *d, int x) { return emit_neg(d->b, emit_floor(d->b, emit_neg(d->b, x))); }
+/* Of integers, of which u16, u32 and u64 have no opposite, it is what floor is: a copy. */
+static int ceiling(struct decomposition *d, int x)
+{
+	if (!dtype_is_float(result_meta(d, 0)->dtype))
+		return emit_floor(d->b, x);
+	return emit_neg(d->b, emit_floor(d->b, emit_neg(d->b, x)));
+}
 
 RULE(ceil) { d->out[0] = ceiling(d, d->in[A_ceil_self]); }
 
 RULE(trunc)
 {
-	const int x = d->in[A_trunc_self], zero = constant(d, scalar_int(0), result_meta(d, 0)->dtype);
+	const enum dtype t = result_meta(d, 0)->dtype;
+	const int x = d->in[A_trunc_self];
+	if (!dtype_is_float(t)) {
+		d->out[0] = ceiling(d, x);
+		return;
+	}
+	const int zero = constant(d, scalar_int(0), t);
 	d->out[0] = emit_where_self(d->b, emit_lt_Tensor(d->b, x, zero), ceiling(d, x), emit_floor(d->b, x));
 }

@@ -82,13 +82,17 @@ bool defect_correction_lost(struct defect_site *s) { return spoil_row(s, 0, divi
 
 /* ---- dtypes ---- */
 
-/* A comparison of counts, before it becomes uint8 again. */
+/* A comparison of counts, or its opposite (eq to False), before it becomes uint8 again. */
 static int truth_itself(const struct defect_site *s, int i)
 {
-	const struct node *n = &s->g->p->node[i], *truth = n->op == OP_to_copy ? operand(s, n, A_to_copy_self) : NULL;
-	if (n->out[0].meta.dtype != DT_U8 || (!is_row(truth, OP_lt_Tensor) && !is_row(truth, OP_eq_Tensor)))
+	const struct node *n = &s->g->p->node[i], *compared = n->op == OP_to_copy ? operand(s, n, A_to_copy_self) : NULL;
+	if (n->out[0].meta.dtype != DT_U8)
 		return NO_VALUE;
-	return is_row(operand(s, truth, A_eq_Tensor_self), OP_sum_dim) ? n->arg[A_to_copy_self].node : NO_VALUE;
+	while (is_row(compared, OP_eq_Tensor))
+		compared = operand(s, compared, A_eq_Tensor_self);
+	return is_row(compared, OP_sum_dim) && compared->out[0].meta.dtype == DT_I64 && is_row(operand(s, n, A_to_copy_self), OP_eq_Tensor)
+		? n->arg[A_to_copy_self].node
+		: NO_VALUE;
 }
 
 bool defect_any_of_bytes_is_bool(struct defect_site *s) { return spoil_readers(s, 0, truth_itself); }

@@ -1,6 +1,7 @@
 /* functionalise.c: see functionalise.h. */
 #include "compiled/passes/functionalise.h"
 
+#include "eager/ops/layout.h"
 #include "eager/run/legality.h"
 #include "eager/ops/vjp.h"
 #include "generated/op_args.h"
@@ -358,12 +359,20 @@ static bool write_value(struct functional *f, int node, int part, bool all, stru
 
 /* ---- in-place rows ---- */
 
+/* A number that self's dtype does not hold is converted as a tensor of its own dtype is: 300 in u8 is 44. */
+static int number_copied(struct functional *f, const struct scalar *s, enum dtype t)
+{
+	static const enum dtype own[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F64};
+	struct err err = {0};
+	return emit_scalar_tensor(&f->b, *s, (int)(scalar_fits(s, t, &err) ? t : own[s->kind]));
+}
+
 /* copy_: a fresh tensor, never src itself (what shares memory is observable). */
 static int copied(struct functional *f, const struct node *n, int self)
 {
 	const struct meta m = *build_meta(&f->b, self);
 	const struct arg *src = &n->arg[A_copy__src];
-	int value = src->tag == ARG_SCALAR ? emit_scalar_tensor(&f->b, src->scalar, (int)m.dtype) : read_value(f, src->node);
+	int value = src->tag == ARG_SCALAR ? number_copied(f, &src->scalar, m.dtype) : read_value(f, src->node);
 	if (!meta_same_sizes(build_meta(&f->b, value), &m))
 		value = emit_expand(&f->b, value, m.size, m.rank);
 	return build_meta(&f->b, value)->dtype == m.dtype ? emit_clone(&f->b, value) : emit_to_copy(&f->b, value, (int)m.dtype);
