@@ -78,9 +78,8 @@ static bool check_operands(struct ref_ctx *c, struct samples *s, bool forward)
 	const struct ref_tensor *weight = operand(c, N_weight);
 	if (!check_sizes(c, self, target, forward) || !check_weight(c, self, weight ? &weight->meta : NULL))
 		return false;
-	*s = (struct samples){.dt = self->dtype,
-		.classes = self->size[self->rank - 1],
-		.reduction = ref_arg_int(c, shape_param(c, N_reduction))};
+	*s = (struct samples){
+		.dt = self->dtype, .classes = self->size[self->rank - 1], .reduction = ref_arg_int(c, shape_param(c, N_reduction))};
 	s->each = self->rank == 2 && s->reduction == NONE;
 	if (s->classes == 0)
 		return ref_unsupported(c, "a loss without classes");
@@ -93,8 +92,9 @@ static bool check_operands(struct ref_ctx *c, struct samples *s, bool forward)
 		return false;
 	if (target->dtype == DT_I64 || target->dtype == DT_U8)
 		return true;
-	return meta_numel(target) ? err_set(c->err, "expected scalar type Long but found %s", dtype_info[target->dtype].c10)
-							  : ref_unsupported(c, "labels of %s without samples, at which PyTorch does not look", dtype_info[target->dtype].name);
+	return meta_numel(target)
+		? err_set(c->err, "expected scalar type Long but found %s", dtype_info[target->dtype].c10)
+		: ref_unsupported(c, "labels of %s without samples, at which PyTorch does not look", dtype_info[target->dtype].name);
 }
 
 static sid zero(struct ref_ctx *c, enum dtype dt) { return tape_const_f(c->t, dt, 0); }
@@ -198,8 +198,10 @@ bool ref_nll_loss_backward(struct ref_ctx *c)
 	if (!same_dtype(c, self, grad) || (!s.each && !same_dtype(c, self, total)) || !read_labels(c, &s, c->in[A_nll_loss_backward_target]))
 		return false;
 	if (!s.each && s.count > 2 && dtype_is_narrow(s.dt) && ref_has_grad(c->r, c->in[A_nll_loss_backward_grad_output]))
-		return ref_unsupported(c, "gradient of nll_loss_backward of %s by one grad_output for all samples: the order of its additions, each "
-			"rounded, is not modelled; use f32", dtype_info[s.dt].name);
+		return ref_unsupported(c,
+			"gradient of nll_loss_backward of %s by one grad_output for all samples: the order of its additions, each "
+			"rounded, is not modelled; use f32",
+			dtype_info[s.dt].name);
 	if (!s.count && s.reduction == MEAN && ref_has_grad(c->r, c->in[A_nll_loss_backward_grad_output]))
 		return ref_unsupported(c, "gradient of nll_loss_backward where no sample counts: PyTorch gives NaN, a mean of nothing");
 	sid *out = shape_out_like(c, self, NULL), none = zero(c, s.dt);
