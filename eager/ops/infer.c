@@ -138,10 +138,17 @@ static bool is_full(enum dtype t) { return dtype_info[t].rows == DR_FULL; }
 static bool check_rows_of_dtypes(const struct meta_ctx *c, struct err *err)
 {
 	const struct op_info *op = &op_info[c->n->op];
+	const int self = op_self(c->n->op);
+	/* The rows of a body refuse in words of their own; and PyTorch looks at no dtype where there is no element. */
+	if (op->family == F_COMPOSED && self >= 0 && c->in[self] && !(op->dtypes & DTS(c->in[self]->dtype)))
+		return meta_numel(c->in[self]) ? dtype_refuse(c->n->op, c->in[self]->dtype, err)
+									   : err_limit(err, "%s without elements of dtype %s", op->name, dtype_info[c->in[self]->dtype].name);
+	if (c->n->op == OP_gelu_backward && c->in[0] && c->in[1] && c->in[0]->dtype != c->in[1]->dtype)
+		return err_limit(err, "gelu_backward of two dtypes: PyTorch refuses some, by the library that it calls");
 	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->licence == LC_CONVERT;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct arg *a = &c->n->arg[k];
-		if (c->in[k] && !op_has(c->n->op, T_POINTWISE) && !is_full(c->in[k]->dtype) && !(op->dtypes & DTS(c->in[k]->dtype)))
+		if (c->in[k] && !is_full(c->in[k]->dtype) && !(op->dtypes & DTS(c->in[k]->dtype)))
 			return dtype_refuse(c->n->op, c->in[k]->dtype, err);
 		if (a->tag == ARG_DTYPE && !is_full(a->dtype) && !(makes && op->dtypes & DTS(a->dtype)))
 			return dtype_refuse(c->n->op, a->dtype, err);

@@ -461,12 +461,20 @@ static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by
 bool ref_gelu(struct ref_ctx *c)
 {
 	enum sf f;
+	if (!dtype_is_float(meta_of(c, A_elementwise_self)->dtype))
+		return err_set(c->err, "gelu is not implemented for integers");
 	return approximate(c, &f, SF_GELU, SF_GELU_TANH) && unary(c, f, COMMON_KEEP);
 }
 
 bool ref_gelu_backward(struct ref_ctx *c)
 {
 	enum sf f;
+	const enum dtype g = meta_of(c, A_elementwise_self)->dtype, x = meta_of(c, A_binary_other)->dtype;
+	if (g != x)
+		return ref_unsupported(
+			c, "gelu_backward of %s and %s: PyTorch refuses some, by the library that it calls", dtype_info[g].name, dtype_info[x].name);
+	if (!dtype_is_float(g))
+		return err_set(c->err, "gelu_backward is not implemented for integers");
 	return approximate(c, &f, SF_GELU_BACKWARD, SF_GELU_TANH_BACKWARD) && binary(c, f, COMMON_KEEP);
 }
 

@@ -466,6 +466,21 @@ static bool autograd_takes(const struct ref_ctx *c)
 		|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
 }
 
+/* Rows say of which of the dtypes that PyTorch's versions support differently they can be; of others nothing is known. Composed rows refuse a
+ * dtype in words that depend on how they are called, or not at all where there is no element. */
+static bool takes_dtypes(struct reference_run *s, const struct ref_ctx *c)
+{
+	const struct op_info *op = &op_info[c->n->op];
+	for (int k = 0; k < op->nparam; k++) {
+		const struct ref_tensor *t = c->in[k];
+		const bool open = t && (dtype_info[t->meta.dtype].rows != DR_FULL || (op->family == F_COMPOSED && k == op_self(c->n->op)));
+		if (open && !(op->dtypes & DTS(t->meta.dtype)))
+			return run_unsupported(
+				s, arena_printf(s->r.arena, "%s of %s is PyTorch's to refuse, or not", op->name, dtype_info[t->meta.dtype].name));
+	}
+	return true;
+}
+
 static bool do_node(struct reference_run *s, int i)
 {
 	struct ref *r = &s->r;
@@ -491,6 +506,8 @@ static bool do_node(struct reference_run *s, int i)
 		c.view_of[k] = -1;
 	operands(s, &c, i);
 	if (reads_what_is_open(s, &c) || !autograd_takes(&c))
+		return false;
+	if (!takes_dtypes(s, &c))
 		return false;
 	bool ok = shared_rule(&c, i);
 	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)

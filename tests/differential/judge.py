@@ -128,7 +128,7 @@ def values(op, call, k, want, got, stats):
         return None
     ref = forward64(op, call, k)
     mag = magnitude(op, call, k) if op["licence"] in ("ARITH", "SUM", "SCAN", "MATMUL", "ACCUM") else None
-    if op["family"] == "composed" or any(p["role"] == "approximate" for p in op["params"]):      # sums that cancel inside
+    if op["family"] == "composed" or any(p["name"] == "approximate" for p in op["params"]):      # sums that cancel inside
         mag = want.double().abs().nan_to_num(0, 0, 0)
         mag = (mag.max() if mag.numel() else mag).expand(want.shape)
         if op["licence"] == "VAR" and want.numel():
