@@ -466,8 +466,8 @@ static bool autograd_takes(const struct ref_ctx *c)
 		|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
 }
 
-/* Rows say of which of the dtypes that PyTorch's versions support differently they can be; of others nothing is known. Composed rows refuse a
- * dtype in words that depend on how they are called, or not at all where there is no element. */
+/* Rows say of which of the dtypes that PyTorch's versions support differently they can be; of others nothing is known. Composed rows
+ * refuse a dtype in words that depend on how they are called, or not at all where there is no element. */
 static bool takes_dtypes(struct reference_run *s, const struct ref_ctx *c)
 {
 	const struct op_info *op = &op_info[c->n->op];

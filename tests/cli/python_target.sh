@@ -252,7 +252,7 @@ failures() { # everything that does not return
 	results count "WrongResult: run\(program\) returned 2 outputs, the program has 1" <<<'return [1.0, 2.0]'
 	results dictionary "WrongResult: run\(program\) returned a dict" <<<'return {}'
 	results nested "WrongResult: output y is a list; return Tensors" <<<'return [[[1.0] * 3] * 2]'
-	results dtype "WrongResult: output y is an array of format 'H'" <<<'import array; return [array.array("H", [1])]'
+	results dtype "WrongResult: output y is an array of format '<g'" <<<'import ctypes; return [(ctypes.c_longdouble * 1)(1.0)]'
 	results shorter "WrongResult: run\(program\) made the storage of an input longer or shorter" <<-'END'
 		program.inputs["x"].storage.clear()
 		return [1.0]

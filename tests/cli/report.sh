@@ -6,7 +6,7 @@ finding_of=$4
 store() { # store FILE: planted errors, triaged; one cause is known upstream
 	"$bin" fuzz --target builtin:eager+plant=zero --programs 150 --seed 5 --db "$1" --quiet >"$tmp/out" 2>"$tmp/err"
 	"$bin" triage --db "$1" --jobs 2 --quiet >"$tmp/out" 2>"$tmp/err"
-	known=$(sql "select id from v_causes limit 1" "$1")
+	known=$(sql "select number from v_causes order by number limit 1" "$1")
 	"$bin" findings mark "$known" known --issue https://example.org/issues/7 --db "$1" >"$tmp/out"
 	expect "marked" 0 $?
 }
