@@ -65,6 +65,8 @@ extern ref_fn *const ref_rule[]; /* NULL: the driver does it (input, sym) */
 const sid *ref_ids(struct ref_ctx *c, const struct ref_tensor *t);
 /* The same of t broadcast to `size` (aligned at the last dim); the caller has checked that it broadcasts. */
 const sid *ref_ids_expanded(struct ref_ctx *c, const struct ref_tensor *t, const int64_t *size, int rank);
+/* Those of a block: first, first + 1, ...; n of them. */
+sid *ref_ids_block(struct ref_ctx *c, sid first, int64_t n);
 /* n times the same id. */
 const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n);
 /* f(c, id) for each cell of the memory that t lies in. */

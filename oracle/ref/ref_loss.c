@@ -99,20 +99,11 @@ static bool check_operands(struct ref_ctx *c, struct samples *s, bool forward)
 
 static sid zero(struct ref_ctx *c, enum dtype dt) { return tape_const_f(c->t, dt, 0); }
 
-/* n scalars from `first` on as ids. */
-static sid *counted(struct ref_ctx *c, sid first, int64_t n)
-{
-	sid *out = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		out[k] = c->t->over ? 0 : first + (sid)k;
-	return out;
-}
-
 /* -x * weight[label] for each sample that counts. */
 static const sid *weighed(struct ref_ctx *c, const struct samples *s, const sid *x, const sid *weight)
 {
-	sid *minus = counted(c, tape_map1(c->t, SF_NEG, s->dt, x, s->count), s->count);
-	return weight ? counted(c, tape_map2(c->t, SF_MUL, s->dt, minus, weight, s->count), s->count) : minus;
+	sid *minus = ref_ids_block(c, tape_map1(c->t, SF_NEG, s->dt, x, s->count), s->count);
+	return weight ? ref_ids_block(c, tape_map2(c->t, SF_MUL, s->dt, minus, weight, s->count), s->count) : minus;
 }
 
 /* The weight of each sample that counts; NULL: all are 1. */
@@ -177,10 +168,10 @@ static const sid *sent(struct ref_ctx *c, const struct samples *s)
 	const sid *g = ref_ids(c, c->in[A_nll_loss_backward_grad_output]), *total = ref_ids(c, c->in[A_nll_loss_backward_total_weight]);
 	if (s->reduction != MEAN || !ref_has_grad(c->r, c->in[A_nll_loss_backward_grad_output]))
 		return weighed(c, s, slopes(c, s, g, total), weight);
-	const sid *alone = counted(c, tape_map1(c->t, SF_DETACH, s->dt, g, 1), 1);
+	const sid *alone = ref_ids_block(c, tape_map1(c->t, SF_DETACH, s->dt, g, 1), 1);
 	const sid *value = weighed(c, s, slopes(c, s, alone, total), weight);
 	const sid *held = weighed(c, s, slopes(c, s, g, ref_ids_repeat(c, total_of(c, s, weight), 1)), weight);
-	return counted(c, tape_map2(c->t, SF_GRAFT, s->dt, value, held, s->count), s->count);
+	return ref_ids_block(c, tape_map2(c->t, SF_GRAFT, s->dt, value, held, s->count), s->count);
 }
 
 bool ref_nll_loss_backward(struct ref_ctx *c)

@@ -120,10 +120,7 @@ static bool addmm_ints(struct ref_ctx *c, enum dtype dt, const int64_t size[2], 
 			return false;
 	const sid *part[2] = {NULL, ref_ids_expanded(c, c->in[A_addmm_self], size, 2)};
 	sid first = product(c, dt, ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), 1, size[0], inner, size[1]);
-	sid *own = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		own[k] = c->t->over ? 0 : first + (sid)k;
-	part[0] = own;
+	part[0] = ref_ids_block(c, first, n);
 	for (int k = 0; k < 2; k++) {
 		const int64_t factor = by[k]->kind == SC_FLOAT ? (int64_t)by[k]->f : by[k]->i;
 		first = tape_map2(c->t, SF_MUL, dt, part[k], ref_ids_repeat(c, tape_const_i(c->t, dt, factor), n), n);

@@ -21,14 +21,6 @@ struct pair {
 	enum dtype at, bt; /* dtypes of their scalars: dt, or f32 beside a half */
 };
 
-static const sid *block(struct ref_ctx *c, sid first, int64_t n)
-{
-	sid *out = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		out[k] = c->t->over ? 0 : first + (sid)k;
-	return out;
-}
-
 /* What the iterator sees of an operand: the CPU converts it, as a dense copy, before it looks at strides; CUDA's kernels convert what
  * they load (TensorIterator.cpp: temporaries only if common_device == kCPU). */
 static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum dtype dt)
@@ -182,7 +174,7 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
 		const sid *factor = ref_ids_repeat(c, shape_number(c, &s, p.dt), p.n);
-		const sid *prod = block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
+		const sid *prod = ref_ids_block(c, tape_map2(c->t, SF_MUL, p.dt, factor, p.b, p.n), p.n);
 		return give_pair(c, &p, tape_map2(c->t, SF_ADD, p.dt, p.a, prod, p.n));
 	}
 	if (dtype_is_narrow(p.dt))
@@ -221,8 +213,8 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 	if (p.at == p.dt && p.bt == p.dt)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
-	const sid *y = block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
-	y = block(c, tape_map1(c->t, SF_CAST, p.dt, y, p.n), p.n);
+	const sid *y = ref_ids_block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
+	y = ref_ids_block(c, tape_map1(c->t, SF_CAST, p.dt, y, p.n), p.n);
 	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
 }
 
@@ -282,8 +274,8 @@ bool ref_addcmul(struct ref_ctx *c)
 	shape_iterator(stride, size, rank, op, 3);
 	sid factor = shape_const(c, in, value);
 	if (!dtype_is_float(dt)) {
-		const sid *p = block(c, tape_map2(c->t, SF_MUL, dt, ref_ids_repeat(c, factor, n), x[1], n), n);
-		p = block(c, tape_map2(c->t, SF_MUL, dt, p, x[2], n), n);
+		const sid *p = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, ref_ids_repeat(c, factor, n), x[1], n), n);
+		p = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, p, x[2], n), n);
 		return ref_out_block(c, 0, dt, size, rank, stride, tape_map2(c->t, SF_ADD, dt, x[0], p, n));
 	}
 	enum dtype steps = plain ? dt : in;
@@ -293,7 +285,7 @@ bool ref_addcmul(struct ref_ctx *c)
 		three[3 * k + 1] = x[1][k];
 		three[3 * k + 2] = x[2][k];
 	}
-	const sid *prod = plain ? x[1] : block(c, tape_rows(c->t, SF_PROD, steps, three, n, 3, 0), n);
+	const sid *prod = plain ? x[1] : ref_ids_block(c, tape_rows(c->t, SF_PROD, steps, three, n, 3, 0), n);
 	for (int64_t k = 0; k < n; k++) {
 		if (!plain && !c->t->over && tape_val(c->t, prod[k])->flags & NUM_INF && !(tape_val(c->t, x[1][k])->flags & NUM_NOFIN)
 			&& !(tape_val(c->t, x[2][k])->flags & NUM_NOFIN))
@@ -305,7 +297,7 @@ bool ref_addcmul(struct ref_ctx *c)
 		entry[4 * k + 2] = prod[k];
 		entry[4 * k + 3] = plain ? x[2][k] : one;
 	}
-	const sid *y = block(c, tape_rows(c->t, SF_SUMPROD, steps, entry, n, 4, 0), n);
+	const sid *y = ref_ids_block(c, tape_rows(c->t, SF_SUMPROD, steps, entry, n, 4, 0), n);
 	return ref_out_ids(c, 0, dt, size, rank, stride, ref_cast(c, y, n, dt));
 }
 
@@ -334,9 +326,9 @@ static sid whole_power(struct ref_ctx *c, const struct pair *p, int64_t e)
 	const sid *square = p->a, *y = ref_ids_repeat(c, tape_const_i(c->t, p->dt, 1), p->n);
 	for (; e > 0; e >>= 1) {
 		if (e & 1)
-			y = block(c, tape_map2(c->t, SF_MUL, p->dt, y, square, p->n), p->n);
+			y = ref_ids_block(c, tape_map2(c->t, SF_MUL, p->dt, y, square, p->n), p->n);
 		if (e > 1)
-			square = block(c, tape_map2(c->t, SF_MUL, p->dt, square, square, p->n), p->n);
+			square = ref_ids_block(c, tape_map2(c->t, SF_MUL, p->dt, square, square, p->n), p->n);
 	}
 	return tape_map1(c->t, SF_COPY, p->dt, y, p->n);
 }
@@ -461,8 +453,6 @@ static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by
 bool ref_gelu(struct ref_ctx *c)
 {
 	enum sf f;
-	if (!dtype_is_float(meta_of(c, A_elementwise_self)->dtype))
-		return err_set(c->err, "gelu is not implemented for integers");
 	return approximate(c, &f, SF_GELU, SF_GELU_TANH) && unary(c, f, COMMON_KEEP);
 }
 
@@ -561,7 +551,7 @@ bool ref_threshold_backward(struct ref_ctx *c)
 	if (!shape_fits(c, s, in, 1))
 		return false;
 	const sid *at = ref_cast(c, p.b, p.n, in), *limit = ref_ids_repeat(c, shape_const(c, in, s), p.n);
-	const sid *below = block(c, tape_map2(c->t, SF_LE, DT_B8, at, limit, p.n), p.n);
+	const sid *below = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, at, limit, p.n), p.n);
 	const sid *zero = ref_ids_repeat(c, shape_zero(c, p.dt), p.n);
 	/* The iterator is given self first (Activation.cpp). */
 	struct meta op[2] = {

@@ -128,11 +128,9 @@ static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
 
 static const sid *narrowed(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
 {
-	sid first = tape_map1(c->t, SF_CAST, DT_F32, ids, n), *e = tape_ids(c->t, n);
+	sid first = tape_map1(c->t, SF_CAST, DT_F32, ids, n);
 	may_be_narrowed(c->t, first, n, dt);
-	for (int64_t k = 0; k < n; k++)
-		e[k] = c->t->over ? 0 : first + (sid)k;
-	return e;
+	return ref_ids_block(c, first, n);
 }
 
 static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, enum dtype dt)
@@ -213,16 +211,12 @@ static const sid *mean_ids(struct ref_ctx *c, const struct reduced_rows *r, enum
 	const sid *e = narrow ? narrowed(c, r->e, n, dt) : ref_cast(c, r->e, n, in);
 	double depth = welford ? 0 : sum_depth(c, r->mask, in);
 	sid sum = tape_rows(c->t, SF_SUM, in, e, r->n, r->len, depth), count = tape_const_f(c->t, in, (double)r->len);
-	sid *num = tape_ids(c->t, r->n), *out = tape_ids(c->t, r->n);
-	for (int64_t k = 0; k < r->n; k++)
-		num[k] = c->t->over ? 0 : sum + (sid)k;
+	const sid *num = ref_ids_block(c, sum, r->n);
 	/* The quotient has the result's dtype: forward it is rounded once, backward g / n is rounded to it before it leaves. */
 	sid first = tape_map2(c->t, SF_DIV, dt, num, ref_ids_repeat(c, count, r->n), r->n);
 	if (welford)
 		allow_welford(c, r, first, in);
-	for (int64_t k = 0; k < r->n; k++)
-		out[k] = c->t->over ? 0 : first + (sid)k;
-	return out;
+	return ref_ids_block(c, first, r->n);
 }
 
 static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim, int dtype_arg)

@@ -522,10 +522,7 @@ bool ref_index_add(struct ref_ctx *c)
 		return true;
 	}
 	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);
-	sid *val = tape_ids(c->t, w.count);
-	for (int64_t k = 0; k < w.count; k++)
-		val[k] = c->t->over ? 0 : first + (sid)k;
-	w.val = val;
+	w.val = ref_ids_block(c, first, w.count);
 	return add_up(c, out, n, &w);
 }
 

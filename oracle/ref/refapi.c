@@ -50,12 +50,9 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 		/* Backward of unfold and as_strided accumulates in the tensor's dtype: a consumer of its own. */
 		enum licence_class lc = LC_ACCUM;
 		sid first = tape_map1(c->t, SF_COPY, t->meta.dtype, ids, n);
-		sid *out = tape_ids(c->t, n);
 		if (!c->t->over)
 			c->t->block[c->t->nblock - 1].lc = lc;
-		for (int64_t i = 0; i < n; i++)
-			out[i] = c->t->over ? 0 : first + (sid)i;
-		return out;
+		return ref_ids_block(c, first, n);
 	}
 	return ids;
 }
@@ -92,7 +89,7 @@ const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n)
 	return out;
 }
 
-static const sid *block_ids(struct ref_ctx *c, sid first, int64_t n)
+sid *ref_ids_block(struct ref_ctx *c, sid first, int64_t n)
 {
 	sid *out = tape_ids(c->t, n);
 	for (int64_t i = 0; i < n; i++)
@@ -104,14 +101,14 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 {
 	if (n == 0 || tape_dtype(c->t, ids[0]) == to || c->t->over)
 		return ids;
-	return block_ids(c, tape_map1(c->t, SF_CAST, to, ids, n), n);
+	return ref_ids_block(c, tape_map1(c->t, SF_CAST, to, ids, n), n);
 }
 
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
 {
 	if (!c->grad || !dtype_is_float(dt) || n == 0)
 		return ids;
-	return block_ids(c, tape_map1(c->t, SF_COPY, dt, ids, n), n);
+	return ref_ids_block(c, tape_map1(c->t, SF_COPY, dt, ids, n), n);
 }
 
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id)

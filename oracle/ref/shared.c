@@ -207,14 +207,6 @@ static void elsewhere(struct ref_ctx *c, struct ref_tensor *t, const sid *ids)
 	meta_make_contiguous(&t->map, m->dtype, m->size, m->rank);
 }
 
-static sid *block(struct ref_ctx *c, sid first, int64_t n)
-{
-	sid *out = tape_ids(c->t, n);
-	for (int64_t k = 0; k < n; k++)
-		out[k] = c->t->over ? 0 : first + (sid)k;
-	return out;
-}
-
 /* t as backward will find it: lost cells hold what the memory ends with; the gradient still goes where it came from. */
 static void as_it_ends(struct ref_ctx *c, int node, struct ref_tensor *t)
 {
@@ -231,9 +223,9 @@ static void as_it_ends(struct ref_ctx *c, int node, struct ref_tensor *t)
 		val[k] = lost(&f->writer[it.off], node, t) ? f->val[it.off] : *tape_val(c->t, ids[k]);
 		k++;
 	} while (meta_iter_next(&it, &t->map));
-	const sid *now = block(c, tape_sets(c->t, dt, val, n), n);
+	const sid *now = ref_ids_block(c, tape_sets(c->t, dt, val, n), n);
 	if (dtype_is_float(dt))
-		now = block(c, tape_map2(c->t, SF_GRAFT, dt, now, ids, n), n);
+		now = ref_ids_block(c, tape_map2(c->t, SF_GRAFT, dt, now, ids, n), n);
 	elsewhere(c, t, now);
 }
 
@@ -243,7 +235,7 @@ static void without_gradient(struct ref_ctx *c, struct ref_tensor *t)
 	int64_t n = meta_numel(&t->map);
 	if (!n || !dtype_is_float(t->meta.dtype))
 		return;
-	elsewhere(c, t, block(c, tape_map1(c->t, SF_DETACH, t->meta.dtype, ref_ids(c, t), n), n));
+	elsewhere(c, t, ref_ids_block(c, tape_map1(c->t, SF_DETACH, t->meta.dtype, ref_ids(c, t), n), n));
 }
 
 /* A copy of the call whose tensor arguments may be exchanged. */
@@ -302,7 +294,7 @@ static bool join(struct ref_ctx *c, const struct ref_ctx *value, const struct re
 		c->ids[k] = value->ids[k];
 		c->view_of[k] = -1;
 		if (dtype_is_float(m->dtype) && n)
-			c->ids[k] = block(c, tape_map2(c->t, SF_GRAFT, m->dtype, value->ids[k], later->ids[k], n), n);
+			c->ids[k] = ref_ids_block(c, tape_map2(c->t, SF_GRAFT, m->dtype, value->ids[k], later->ids[k], n), n);
 	}
 	c->nout = value->nout;
 	return true;
