@@ -42,6 +42,18 @@ enum layout_rule {   /* strides of results that no schema promises */
 	LAYOUT_LOADS     /* ATen on CUDA: kernels convert what they load; index and pixel_shuffle have layouts of their own */
 };
 
+/* struct target_<what> of a list of fields, and whether two are the same in each. */
+#define TARGET_MEMBER(type, name) type name;
+#define TARGET_EQUAL(type, name)  &&a->name == b->name
+#define TARGET_RECORD(what, FIELDS)                                                                                                        \
+	struct target_##what {                                                                                                                 \
+		FIELDS(TARGET_MEMBER)                                                                                                              \
+	};                                                                                                                                     \
+	static inline bool target_##what##_same(const struct target_##what *a, const struct target_##what *b)                                  \
+	{                                                                                                                                      \
+		return true FIELDS(TARGET_EQUAL);                                                                                                  \
+	}
+
 /* FIELD(type, name): each is compared, and given by a row of the driver (torch: compiled/targets/torch/semantics.def). */
 #define TARGET_SEMANTICS(FIELD)                                                                                                            \
 	FIELD(enum clamp_gradient, clamp_gradient)                                                                                             \
@@ -49,19 +61,7 @@ enum layout_rule {   /* strides of results that no schema promises */
 	FIELD(enum clamp_beyond, clamp_beyond)                                                                                                 \
 	FIELD(enum overlap_write, overlap_write)                                                                                               \
 	FIELD(enum layout_rule, layout)
-struct target_semantics {
-#define FIELD(type, name) type name;
-	TARGET_SEMANTICS(FIELD)
-#undef FIELD
-};
-static inline bool target_semantics_same(const struct target_semantics *a, const struct target_semantics *b)
-{
-	bool same = true;
-#define FIELD(type, name) same &= a->name == b->name;
-	TARGET_SEMANTICS(FIELD)
-#undef FIELD
-	return same;
-}
+TARGET_RECORD(semantics, TARGET_SEMANTICS)
 
 /* Legitimate differences from eager (bits): facts of a result that the target need not keep. A driver's table has the reasons. */
 enum {
@@ -86,19 +86,7 @@ enum {
 	FIELD(bool, foreign)         /* nobody knows its kernels: they may compute as these, or as ATen's, operator by operator */             \
 	FIELD(bool, traced)          /* AOTAutograd traces backward: the formulas of FunctionsManual.cpp that do not look at data */           \
 	FIELD(bool, decomposed_tanh) /* tanh as 2/(1 + exp(-2x)) - 1 */
-struct target_arithmetic {
-#define FIELD(type, name) type name;
-	TARGET_ARITHMETIC(FIELD)
-#undef FIELD
-};
-static inline bool target_arithmetic_same(const struct target_arithmetic *a, const struct target_arithmetic *b)
-{
-	bool same = true;
-#define FIELD(type, name) same &= a->name == b->name;
-	TARGET_ARITHMETIC(FIELD)
-#undef FIELD
-	return same;
-}
+TARGET_RECORD(arithmetic, TARGET_ARITHMETIC)
 
 struct target_facts {
 	bool known; /* false: nothing is known of its arithmetic, results are not judged */
