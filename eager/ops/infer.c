@@ -143,8 +143,6 @@ static bool check_rows_of_dtypes(const struct meta_ctx *c, struct err *err)
 	if (op->family == F_COMPOSED && self >= 0 && c->in[self] && !(op->dtypes & DTS(c->in[self]->dtype)))
 		return meta_numel(c->in[self]) ? dtype_refuse(c->n->op, c->in[self]->dtype, err)
 									   : err_limit(err, "%s without elements of dtype %s", op->name, dtype_info[c->in[self]->dtype].name);
-	if (c->n->op == OP_gelu_backward && c->in[0] && c->in[1] && c->in[0]->dtype != c->in[1]->dtype)
-		return err_limit(err, "gelu_backward of two dtypes: PyTorch refuses some, by the library that it calls");
 	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->licence == LC_CONVERT;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct arg *a = &c->n->arg[k];

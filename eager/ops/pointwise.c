@@ -391,6 +391,8 @@ static bool check_subtract(const struct meta_ctx *c)
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const int approximate = op_arg(c->n->op, N_approximate);
+	if (c->n->op == OP_gelu_backward && c->in[A_gelu_backward_grad_output]->dtype != c->in[A_gelu_backward_self]->dtype)
+		return err_limit(c->err, "gelu_backward of two dtypes: PyTorch refuses some, by the library that it calls");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
