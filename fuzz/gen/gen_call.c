@@ -169,12 +169,10 @@ static bool trusts_operands(int op) { return op_info[op].family == F_COMPOSED &&
 static bool wrong_operand(struct world *w, int op, const struct param *q, int operand)
 {
 	struct node *input = &w->p->node[operand];
-	if (trusts_operands(op)) {
-		if (!role_is_positions(q->role))
-			input->arg[A_input_dtype] = arg_dtype(any_dtype(w));
-		return !role_is_positions(q->role);
-	}
-	if (checks_positions(q->role) && choose_chance(w->c, 40)) {
+	const bool trusts = trusts_operands(op);
+	if (trusts && role_is_positions(q->role))
+		return false;
+	if (!trusts && checks_positions(q->role) && choose_chance(w->c, 40)) {
 		const int64_t high = node_int(input, A_input_high);
 		if (meta_numel(&input->out[0].meta) == 0 || high < 1)
 			return false;
@@ -182,7 +180,7 @@ static bool wrong_operand(struct world *w, int op, const struct param *q, int op
 		input->arg[A_input_high] = arg_int(3 * high + 2);
 		return true;
 	}
-	if (choose_chance(w->c, 50) && !role_is_positions(q->role)) {
+	if (trusts || (choose_chance(w->c, 50) && !role_is_positions(q->role))) {
 		input->arg[A_input_dtype] = arg_dtype(any_dtype(w));
 		return true;
 	}
