@@ -33,6 +33,11 @@ enum clamp_beyond {         /* a bound, an integer that the integer dtype cannot
 	CLAMP_BEYOND_MEANT,     /* it bounds nothing, or, where it is below all (above all) and the upper (lower) bound, is refused */
 	CLAMP_BEYOND_EITHER
 };
+enum small_overflow {    /* a number converted to a format without infinity, which it is beyond */
+	SMALL_OVERFLOW_NAN,  /* NaN */
+	SMALL_OVERFLOW_MAX,  /* the largest number of its sign; so do infinities */
+	SMALL_OVERFLOW_EITHER
+};
 enum overlap_write { /* masked_fill_ through a view that overlaps itself, one index of a cell masked and another not */
 	OVERLAP_SETS,    /* one by one, the masked ones alone: the cell is set */
 	OVERLAP_RESTORES /* a kernel's threads write both back, and the last stays: no rule says which */
@@ -59,6 +64,7 @@ enum layout_rule {   /* strides of results that no schema promises */
 	FIELD(enum clamp_gradient, clamp_gradient)                                                                                             \
 	FIELD(enum clamp_nan, clamp_nan)                                                                                                       \
 	FIELD(enum clamp_beyond, clamp_beyond)                                                                                                 \
+	FIELD(enum small_overflow, small_overflow)                                                                                             \
 	FIELD(enum overlap_write, overlap_write)                                                                                               \
 	FIELD(enum layout_rule, layout)
 TARGET_RECORD(semantics, TARGET_SEMANTICS)

@@ -57,6 +57,10 @@ enum step graph_input(struct graph *g, int node, unsigned char *base, int64_t nc
 		err_set(err, "RuntimeError: only Tensors of floating point dtype can require gradients");
 		return STEP_RAISED;
 	}
+	if (requires_grad && !dtype_has_grad(m->dtype)) {
+		err_set(err, "gradients of %s", dtype_info[m->dtype].name);
+		return STEP_UNSUPPORTED;
+	}
 	struct var v = {.root = add_root(g, base, ncells), .meta = *m, .adj = *m};
 	struct root *r = &g->root[v.root];
 	r->fn = requires_grad ? FN_LEAF : FN_NONE;
@@ -375,6 +379,12 @@ static bool has_derivatives(const struct graph *g, int node, const struct grad_o
 	return true;
 }
 
+static bool results_have_gradients(const struct node *n, struct err *err)
+{
+	const struct meta *m = &n->out[0].meta;
+	return !dtype_is_float(m->dtype) || dtype_has_grad(m->dtype) || err_set(err, "gradients through %s", dtype_info[m->dtype].name);
+}
+
 static bool may_require_grad(const struct graph *g, int node, const struct grad_operand *op, int nop, struct err *err)
 {
 	const struct op_info *info = &op_info[g->p->node[node].op];
@@ -402,7 +412,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
-	if (!has_derivatives(g, node, op, nop, err))
+	if (!has_derivatives(g, node, op, nop, err) || !results_have_gradients(n, err))
 		return STEP_UNSUPPORTED;
 	if (!may_require_grad(g, node, op, nop, err) || !can_record(n, err) || (writes && !leaf_check(g, node, err)))
 		return STEP_RAISED;

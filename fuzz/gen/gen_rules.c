@@ -285,6 +285,9 @@ static bool negates_bool(const struct world *w, const struct node *n)
 	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
 }
 
+/* Floats of which no gradients are taken. */
+static bool through(const struct node *n) { return n->nout == 0 || !dtype_is_float(n->out[0].meta.dtype) || dtype_has_grad(n->out[0].meta.dtype); }
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
@@ -297,7 +300,7 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !node_is_constant(w->p, n);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
-	if (negates_bool(w, n)) {
+	if (negates_bool(w, n) || (grad && !through(n))) {
 		*why = "gradient";
 		return false;
 	}

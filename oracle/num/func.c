@@ -459,6 +459,13 @@ UNARY(RELU)
 }
 
 /* ---- conversions ---- */
+/* What becomes of a number beyond a format without infinity. */
+static int beyond_small(const struct how *h)
+{
+	static const int of[] = {[SMALL_OVERFLOW_NAN] = NR_NAN, [SMALL_OVERFLOW_MAX] = NR_MAX, [SMALL_OVERFLOW_EITHER] = NR_NAN | NR_MAX};
+	return h->semantics ? of[h->semantics->small_overflow] : NR_NAN | NR_MAX;
+}
+
 static struct num int_to_float(const struct num *a, const struct how *h)
 {
 	double hi = (double)a->i, lo = 0;
@@ -480,8 +487,8 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 	if (!r.flags && a->i == 0)
 		r.flags = NUM_MOVED; /* +0, for certain */
 	double through = num_rn(h->dt, num_rn(DT_F32, hi, lo), 0);
-	how_only(&r, h);
-	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) { /* PyTorch goes through f32 */
+	num_round(&r, h->dt, (int)(h->l->flags & LF_ROUND) | beyond_small(h));
+	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through && !isnan(through)) { /* PyTorch goes through f32 */
 		struct num other = num_exact(h->dt, through);
 		r = num_hull(&r, &other);
 		r.dtype = (int32_t)h->dt;
@@ -527,7 +534,7 @@ UNARY(CAST)
 	if (!from_float)
 		return int_to_float(A, h);
 	struct num r = *A;
-	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND));
+	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND) | beyond_small(h));
 	return r;
 }
 

@@ -347,6 +347,8 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
 			const bool grad = c->grad && dtype_is_float(t->meta.dtype) && !(op_info[c->n->op].constant >> k & 1);
+			if (grad && !dtype_has_grad(t->meta.dtype))
+				return run_unsupported(s, arena_printf(r->arena, "gradients through %s", dtype_info[t->meta.dtype].name));
 			if (grad)
 				run_separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);

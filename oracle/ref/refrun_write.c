@@ -131,6 +131,8 @@ bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 	struct ref_tensor self = *c->in[A_INPLACE_self];
 	if (!check_write(s, &self, c))
 		return false;
+	if (c->grad && dtype_is_float(self.meta.dtype) && !dtype_has_grad(self.meta.dtype))
+		return run_unsupported(s, arena_printf(r->arena, "gradients through %s", dtype_info[self.meta.dtype].name));
 	const sid *ids = c->ids[0];
 	int64_t n = meta_numel(&self.map);
 	if (run_reads_meta(c)) /* which has no data: nothing is computed, self keeps what it has */

@@ -64,6 +64,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->semantics.clamp_gradient = CLAMP_PASSES_EITHER;
 	out->semantics.clamp_nan = CLAMP_NAN_EITHER;
 	out->semantics.clamp_beyond = CLAMP_BEYOND_EITHER;
+	out->semantics.small_overflow = SMALL_OVERFLOW_EITHER;
 }
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */

@@ -200,11 +200,12 @@ static int minor_of(const char *version)
 static struct target_semantics semantics_of(int minor, bool cuda)
 {
 	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS, .layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
-#define SEMANTICS(first, last, gradient, nan, beyond)                                                                                      \
+#define SEMANTICS(first, last, gradient, nan, beyond, small)                                                                                    \
 	if (minor >= (first) && minor <= (last)) {                                                                                             \
 		s.clamp_gradient = gradient;                                                                                                       \
 		s.clamp_nan = nan;                                                                                                                 \
 		s.clamp_beyond = beyond;                                                                                                           \
+		s.small_overflow = small;                                                                                                          \
 	}
 #include "compiled/targets/torch/semantics.def"
 	return s;
