@@ -18,6 +18,13 @@ DT = {
 }
 # dtypes end
 NAME = {v: k for k, v in DT.items()}
+
+
+def has_gradient(dtype: torch.dtype) -> bool:
+    """Gradients are taken of it: of the small floats PyTorch adds no two cotangents (dtype.h, dtype_has_grad)."""
+    return dtype.is_floating_point and dtype.itemsize > 1
+
+
 FLOATS = [name for name, dtype in DT.items() if dtype.is_floating_point]
 
 _table: dict[str, dict] = {}

@@ -69,7 +69,7 @@ def shared(grad, cotangents):
 
 def backward(op, call):
     """(argument, what it shares) of each gradient; nothing if PyTorch refuses the call."""
-    leaves = [s.tensor().detach().requires_grad_(s.dtype.is_floating_point) for s in call.tensors]
+    leaves = [s.tensor().detach().requires_grad_(calls.has_gradient(s.dtype)) for s in call.tensors]
     tensors = [t.clone() if i == 0 and op["traits"] & T_MUTATES else t for i, t in enumerate(leaves)]
     args, kwargs = call.python_args(tensors)
     try:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import torch
 
+import calls
+
 EXACT = {"MOVE", "COMPARE", "CONVERT", "MINMAX"}
 T_PURE_MOVE, T_ORDER = 1 << 10, 1 << 9
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -148,7 +150,7 @@ def gradient(op, call, i, run, want, got, stats):
     from rules_torch import overload
 
     def go(tensors):
-        leaves = [t.detach().requires_grad_() if t.dtype.is_floating_point else t for t in tensors]
+        leaves = [t.detach().requires_grad_() if calls.has_gradient(t.dtype) else t for t in tensors]
         args, kwargs = call.python_args(leaves)
         if op["traits"] & 4:    # a leaf may not be written
             args[0] = args[0] * 1

@@ -76,7 +76,7 @@ class Run:
                 if op["params"][t.where[0]]["role"] in ("packed", "class_weights", "total"):
                     out.append((t.tensor(), None))
                     continue
-                if t.dtype.is_floating_point and (i == 0 or not only_self):
+                if calls.has_gradient(t.dtype) and (i == 0 or not only_self):
                     if mutates and i == 0:
                         leaf = (t.flat if t.before is None else t.before).clone().requires_grad_()
                         out.append(((leaf * 1).as_strided(t.size, t.stride, t.offset), leaf))
