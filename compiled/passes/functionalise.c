@@ -19,6 +19,7 @@ enum {
 	INV_ITSELF,
 	INV_RESHAPED,
 	INV_EXPANDED,
+	INV_RETYPED,
 	INV_PERMUTED,
 	INV_TRANSPOSED,
 	INV_TURNED,
@@ -33,6 +34,7 @@ enum {
 	INVERSE_unbind_int = INV_OF_SELECTS,
 	INVERSE_alias = INV_ITSELF,
 	INVERSE_detach = INV_ITSELF,
+	INVERSE_view_dtype = INV_RETYPED,
 	INVERSE_view = INV_RESHAPED,
 	INVERSE_unsafe_view = INV_RESHAPED,
 	INVERSE_reshape = INV_RESHAPED,
@@ -103,7 +105,7 @@ static bool shares_input(const struct prog *p, int node)
 static bool cut_off(const struct functional *f, int root)
 {
 	for (int i = 0; i < f->from->nnode; i++)
-		if (f->from->node[i].op == OP_detach && f->root[i] == root)
+		if ((f->from->node[i].op == OP_detach || f->from->node[i].op == OP_view_dtype) && f->root[i] == root)
 			return true;
 	return false;
 }
@@ -284,6 +286,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	const bool nothing = meta_numel(build_meta(b, part)) == 0;
 	switch (inverse[n->op]) {
 	case INV_EXPANDED: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
+	case INV_RETYPED: return emit_view_dtype(b, part, (int)m.dtype);
 	case INV_PERMUTED: return vjp_unpermuted(b, n, part);
 	case INV_TRANSPOSED: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case INV_TURNED: return emit_t(b, part);

@@ -19,7 +19,7 @@
  *
  * FACTS of PyTorch 2.11 that this follows (tests/prog/autograd/ has a program for each, checked against it):
  *   - a result requires grad if its row is differentiable, a floating operand requires grad and the result is floating point;
- *   - detach gives a root of its own on the same memory: another history, the same version counter;
+ *   - detach and view.dtype give a root of its own on the same memory: another history, the same version counter;
  *   - writes with any operand (self included) that requires grad are refused on a leaf that requires grad and on its views, and on
  *     results of split/unbind and views of them; writes without are allowed everywhere;
  *   - a view of split/unbind is unusable on a differentiable path after its base was written through anything;

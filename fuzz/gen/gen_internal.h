@@ -26,7 +26,8 @@ enum magnitude {
 	MAG_DOTS,
 	MAG_PRODUCTS,
 	MAG_SPREADS,
-	MAG_FUNCTION
+	MAG_FUNCTION,
+	MAG_RETYPES
 };
 enum magnitude magnitude_of(int op); /* gen_rules.c */
 

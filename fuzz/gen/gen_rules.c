@@ -151,6 +151,7 @@ static int result_bits(enum magnitude rule, const struct sizes *s)
 	case MAG_PRODUCTS: b = s->bits * (s->n + 1); break;
 	case MAG_POWER: /* of integers: power_bits */
 	case MAG_SPREADS:
+	case MAG_RETYPES:
 	case MAG_FUNCTION: b = UNBOUNDED; break;
 	}
 	return (int)MIN(b, UNBOUNDED);
@@ -176,8 +177,8 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 		int most = dtype_info[t].emax;
 		return bits > most ? UNBOUNDED : bits;
 	}
-	if (not_values)
-		return MIN(bits, 63);
+	if (not_values || rule == MAG_RETYPES)
+		return MIN(bits, width - (rule == MAG_RETYPES ? 2 : 1));
 	if (s->from_float && (dtype_is_unsigned(t) || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
 	if (width == 64 && bits > width - 2 && !w->alone)
@@ -335,7 +336,7 @@ bool admit(struct world *w, int node, const char **why)
 	if (op->traits & T_MUTATES) {
 		struct fact *h = home_of(w, node);
 		h->written = true;
-		h->bits = MAX(h->bits, bits);
+		h->bits = node_meta(w->p, f.home)->dtype != t ? UNBOUNDED : MAX(h->bits, bits); /* a view of another dtype: any number */
 		w->fact[f.root].grad |= grad && dtype_is_float(t);
 	}
 	w->fact[node].born_grad = has_grad(w, node);

@@ -538,6 +538,33 @@ UNARY(CAST)
 	return r;
 }
 
+/* One number, whose bits are known: of NaN there are many, and of a zero the sign must be certain. */
+static bool has_known_bits(const struct num *a)
+{
+	if (!dtype_is_float((enum dtype)a->dtype))
+		return !(a->flags & (NUM_UNDEC | NUM_ANY));
+	if (a->flags & NUM_NOFIN)
+		return a->flags == (NUM_NOFIN | NUM_PINF) || a->flags == (NUM_NOFIN | NUM_NINF);
+	return num_is_exact(a) && a->lo == 0 && (a->hi != 0 || a->flags & NUM_MOVED);
+}
+
+UNARY(BITS)
+{
+	const enum dtype from = (enum dtype)A->dtype;
+	unsigned char cell[8];
+	if (!has_known_bits(A))
+		return num_any(h->dt);
+	if (dtype_is_float(from))
+		dtype_store_f(from, cell, A->hi);
+	else
+		dtype_store_i(from, cell, A->i);
+	if (is_int(h))
+		return num_int(h->dt, dtype_load_i(h->dt, cell));
+	struct num r = num_exact(h->dt, dtype_load_f(h->dt, cell));
+	r.flags |= r.flags ? 0 : NUM_MOVED;
+	return r;
+}
+
 /* ---- binary ---- */
 UNARY(ADD)
 {

@@ -31,6 +31,7 @@ struct ref_tensor {
 	int levels;       /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
 	bool overlapping; /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
 	                         * or its backward adds all the same */
+	bool retyped;     /* a view of another dtype (view.dtype) is on the way: no gradient passes, its memory may hold another dtype */
 	bool beyond;      /* some as_strided on the way names cells that are no elements of its self */
 };
 
@@ -73,6 +74,8 @@ const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n);
 void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id));
 /* ids converted to dtype `to` (CAST scalars; the same array if they have it already). */
 const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
+/* The bits of ids as numbers of another dtype of that width; no gradient passes. */
+const sid *ref_retyped(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
 /* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */

@@ -104,6 +104,20 @@ bool ref_detach(struct ref_ctx *c)
 	return ref_alias(c);
 }
 
+bool ref_view_dtype(struct ref_ctx *c)
+{
+	const enum dtype from = meta_of(c, A_view_dtype_self)->dtype, to = c->n->arg[A_view_dtype_dtype].dtype;
+	if (dtype_nbytes(from) != dtype_nbytes(to))
+		return ref_unsupported(c, "a view of another width");
+	if (to == DT_B8 && from != DT_B8)
+		return ref_unsupported(c, "bytes other than 0 and 1 as b8");
+	c->cuts = true;
+	if (!ref_alias(c))
+		return false;
+	c->out[0].meta.dtype = to;
+	return true;
+}
+
 bool ref_t(struct ref_ctx *c)
 {
 	const struct meta *m = meta_of(c, A_t_self);

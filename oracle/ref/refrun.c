@@ -63,7 +63,7 @@ void run_note_write(struct ref *r, int node, int base)
 }
 
 /* ---- nodes ---- */
-bool ref_has_grad(const struct ref *r, const struct ref_tensor *t) { return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad; }
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t) { return t && !t->retyped && dtype_is_float(t->meta.dtype) && r->base[t->base].grad; }
 
 static void note_read(struct ref *r, int node, const struct ref_tensor *t)
 {
@@ -332,7 +332,8 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
-			if (c->cuts)
+			t->retyped = c->in[v]->retyped || c->n->op == OP_view_dtype;
+			if (c->cuts && !t->retyped)
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[A_viewed_self].is_alias;
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
