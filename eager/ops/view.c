@@ -37,8 +37,8 @@ bool meta_view_dtype(struct meta_ctx *c)
 	struct meta *o = view_of_self(c);
 	if (dtype_nbytes(from) != dtype_nbytes(to))
 		return err_limit(c->err, "%s of another width than %s", dtype_info[to].name, dtype_info[from].name);
-	if (to == DT_B8 && from != DT_B8)
-		return err_limit(c->err, "bytes other than 0 and 1 as b8");
+	if ((to == DT_B8) != (from == DT_B8))
+		return err_limit(c->err, "b8 and %s share bytes that may be neither 0 nor 1", dtype_info[to == DT_B8 ? from : to].name);
 	o->dtype = to;
 	return true;
 }

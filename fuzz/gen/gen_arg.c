@@ -648,7 +648,7 @@ static bool value_BITS(struct world *w, struct making *m, int k)
 	uint32_t mask = 0;
 	int weight[NDTYPES];
 	for (int t = 0; t < NDTYPES; t++) {
-		const bool fits = dtype_nbytes((enum dtype)t) == dtype_nbytes(m->meta.dtype) && (t != DT_B8 || m->meta.dtype == DT_B8);
+		const bool fits = dtype_nbytes((enum dtype)t) == dtype_nbytes(m->meta.dtype) && (t == DT_B8) == (m->meta.dtype == DT_B8);
 		mask |= fits ? DTS(t) : 0;
 		weight[t] = !fits ? 0 : t == (int)m->meta.dtype ? 1 : 4;
 	}

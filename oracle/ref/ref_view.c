@@ -109,8 +109,8 @@ bool ref_view_dtype(struct ref_ctx *c)
 	const enum dtype from = meta_of(c, A_view_dtype_self)->dtype, to = c->n->arg[A_view_dtype_dtype].dtype;
 	if (dtype_nbytes(from) != dtype_nbytes(to))
 		return ref_unsupported(c, "a view of another width");
-	if (to == DT_B8 && from != DT_B8)
-		return ref_unsupported(c, "bytes other than 0 and 1 as b8");
+	if ((to == DT_B8) != (from == DT_B8))
+		return ref_unsupported(c, "b8 and another dtype share bytes, which may be neither 0 nor 1");
 	c->cuts = true;
 	if (!ref_alias(c))
 		return false;

@@ -63,12 +63,15 @@ void run_note_write(struct ref *r, int node, int base)
 }
 
 /* ---- nodes ---- */
-bool ref_has_grad(const struct ref *r, const struct ref_tensor *t) { return t && !t->retyped && dtype_is_float(t->meta.dtype) && r->base[t->base].grad; }
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t)
+{
+	return t && !t->retyped && dtype_is_float(t->meta.dtype) && r->base[t->base].grad;
+}
 
 static void note_read(struct ref *r, int node, const struct ref_tensor *t)
 {
 	struct ref_node *n = &r->node[node];
-	if (t)
+	if (t && !t->retyped) /* nothing is differentiated through it */
 		n->read[n->nread++] = (struct ref_read){t->base, r->base[t->base].nwriter, false};
 }
 
