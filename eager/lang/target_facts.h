@@ -33,9 +33,9 @@ enum clamp_beyond {         /* a bound, an integer that the integer dtype cannot
 	CLAMP_BEYOND_MEANT,     /* it bounds nothing, or, where it is below all (above all) and the upper (lower) bound, is refused */
 	CLAMP_BEYOND_EITHER
 };
-enum small_overflow {    /* a number converted to a format without infinity, which it is beyond */
-	SMALL_OVERFLOW_NAN,  /* NaN */
-	SMALL_OVERFLOW_MAX,  /* the largest number of its sign; so do infinities */
+enum small_overflow {   /* a number converted to a format without infinity, which it is beyond */
+	SMALL_OVERFLOW_NAN, /* NaN */
+	SMALL_OVERFLOW_MAX, /* the largest number of its sign; so do infinities */
 	SMALL_OVERFLOW_EITHER
 };
 enum overlap_write { /* masked_fill_ through a view that overlaps itself, one index of a cell masked and another not */

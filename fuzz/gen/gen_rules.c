@@ -287,7 +287,10 @@ static bool negates_bool(const struct world *w, const struct node *n)
 }
 
 /* Floats of which no gradients are taken. */
-static bool through(const struct node *n) { return n->nout == 0 || !dtype_is_float(n->out[0].meta.dtype) || dtype_has_grad(n->out[0].meta.dtype); }
+static bool through(const struct node *n)
+{
+	return n->nout == 0 || !dtype_is_float(n->out[0].meta.dtype) || dtype_has_grad(n->out[0].meta.dtype);
+}
 
 bool admit(struct world *w, int node, const char **why)
 {

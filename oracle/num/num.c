@@ -18,14 +18,16 @@
 #define FROM_TO_INF(p, emax) ((p) == 53 ? INFINITY : POW2(emax) * (2 - POW2(-(p))))
 #define FROM_TO_NAN(p, emax) (MAX_TO_NAN(p, emax) + POW2((emax) - (p)) + POW2((emax)-52))
 
-#define FORMAT_FLOAT(id, p, emin, max, from, no_inf) [DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p)), no_inf},
+#define FORMAT_FLOAT(id, p, emin, max, from, no_inf)                                                                                       \
+	[DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p)), no_inf},
 #define FORMAT_BOOL(...)
 #define FORMAT_SIGNED(...)
 #define FORMAT_UNSIGNED(...)
 
 const struct num_format num_format[NDTYPES] = {
 #define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, ...)                                          \
-	FORMAT_##class(id, precision, emin, MAX_##overflow(precision, emax), FROM_##overflow(precision, emax), OVERFLOW_##overflow == OVERFLOW_TO_NAN)
+	FORMAT_##class(                                                                                                                        \
+		id, precision, emin, MAX_##overflow(precision, emax), FROM_##overflow(precision, emax), OVERFLOW_##overflow == OVERFLOW_TO_NAN)
 #include "eager/lang/dtype.def"
 #undef DT
 };

@@ -182,6 +182,7 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_SIGN: return (x[0] > 0) - (x[0] < 0);
 	case SF_CLAMP: return isnan(x[0]) ? NAN : fmin(fmax(x[0], x[1]), x[2]);
 	case SF_DETACH:
+	case SF_BITS: /* as its own dtype */
 	case SF_GRAFT: return x[0];
 	case SF_SELECT: return x[0] != 0 ? x[1] : x[2];
 	case SF_NOT: return x[0] == 0;
@@ -450,7 +451,8 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 		give(e, id[2], a != 0 ? 0 : g);
 		break;
 	case SF_GRAFT: give(e, id[1], g); break;
-	case SF_DETACH: break;
+	case SF_DETACH:
+	case SF_BITS: break;
 	case SF_ADD:
 		give(e, id[0], g);
 		give(e, id[1], g);
@@ -700,6 +702,7 @@ static const struct {
 	{SF_SIGN, OP_sign},
 	{SF_CLAMP, OP_clamp},
 	{SF_DETACH, OP_clone},
+	{SF_BITS, OP_clone},
 	{SF_CAST, OP_to_copy},
 	{SF_CAST, OP_to_copy},
 	{SF_SELECT, OP_where_self},

@@ -200,7 +200,7 @@ static int minor_of(const char *version)
 static struct target_semantics semantics_of(int minor, bool cuda)
 {
 	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS, .layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
-#define SEMANTICS(first, last, gradient, nan, beyond, small)                                                                                    \
+#define SEMANTICS(first, last, gradient, nan, beyond, small)                                                                               \
 	if (minor >= (first) && minor <= (last)) {                                                                                             \
 		s.clamp_gradient = gradient;                                                                                                       \
 		s.clamp_nan = nan;                                                                                                                 \
