@@ -4,6 +4,7 @@
  * so that a bare name like `add` can be resolved by trying its overloads: the first whose schema accepts the raw values wins. */
 #include "eager/lang/fill.h"
 #include "eager/lang/fx.h"
+#include "eager/lang/fx_cut.h"
 #include "eager/lang/text_reader.h"
 #include "generated/op_input.h"
 
@@ -12,13 +13,6 @@
 #include <stdlib.h>
 
 /* ---- annotations ---------------------------------------------------------------------------------------------------------- */
-
-struct annotation {
-	bool given, has_stride, is_sym;
-	struct meta meta;
-	int64_t sym;
-	int line, col;
-};
 
 static bool int_row(struct text_reader *r, const char **s, int64_t *out, int *n)
 {
@@ -185,7 +179,7 @@ static bool finish_node(struct text_reader *r, int node, const struct annotation
 	return true;
 }
 
-static bool annotations(struct text_reader *r, struct annotation *an, int *nan)
+bool annotations_read(struct text_reader *r, struct annotation *an, int *nan)
 {
 	*nan = 0;
 	if (!token_eat(r, ":"))
@@ -220,7 +214,7 @@ static bool line_has(const struct text_reader *r, const char *part)
 }
 
 /* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
-static bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
+bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
 {
 	if (an->is_sym)
 		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
@@ -275,7 +269,7 @@ static bool node_line(struct text_reader *r)
 	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
 	int nan, nraw;
 	bool done = false;
-	if (!token_word(r, name, sizeof name, false) || !annotations(r, an, &nan))
+	if (!token_word(r, name, sizeof name, false) || !annotations_read(r, an, &nan))
 		return false;
 	if (r->mode == READ_LENIENT && (!declaration(r, name, line, col, an, nan, &done) || done))
 		return done && !r->err->msg[0];
@@ -309,6 +303,27 @@ static bool node_line(struct text_reader *r)
 	return finish_node(r, node, an, nan);
 }
 
+/* A row, or in its place what is left of the graph without it. */
+static bool row(struct text_reader *r)
+{
+	struct text_reader before = *r;
+	struct err why = {0};
+	const int nnode = r->p->nnode, nexpr = r->p->nexpr;
+	if (!r->cut)
+		return node_line(r);
+	r->err = &why;
+	bool read = node_line(r);
+	r->err = before.err;
+	if (read) {
+		r->cut->nread += r->p->nnode > nnode && r->p->node[nnode].op != OP_input;
+		return true;
+	}
+	r->p->nnode = nnode;
+	r->p->nexpr = nexpr;
+	*r = before;
+	return cut_row(r, nnode, &why);
+}
+
 static bool known_node(struct text_reader *r, int *node)
 {
 	char name[MAX_NAME];
@@ -318,6 +333,20 @@ static bool known_node(struct text_reader *r, int *node)
 		return false;
 	*node = prog_find(r->p, name);
 	return *node >= 0 ? true : err_at(r->err, r->line, col, "'%s' is not defined", name);
+}
+
+/* A value that a graph returns of which rows may have been cut out. */
+static bool cut_returned(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	struct text_reader before = *r;
+	int node;
+	if (!token_word(r, name, sizeof name, false))
+		return false;
+	if (cut_has(r, name))
+		return true;
+	r->s = before.s;
+	return known_node(r, &node) && cut_return(r, node);
 }
 
 /* `return (a, None, [b, c])` and `return pytree.tree_unflatten([a, b], self._out_spec)` of a printed graph, over one line or several: its
@@ -330,6 +359,8 @@ static bool returned_tree(struct text_reader *r)
 	if (!close) {
 		if (token_keyword(r, "None"))
 			return true;
+		if (r->cut)
+			return cut_returned(r);
 		if (r->p->nret == MAX_RETURNS)
 			return FAIL(r, "more than %d returned values", MAX_RETURNS);
 		return known_node(r, &r->p->ret[r->p->nret]) && (r->p->nret++, true);
@@ -548,6 +579,24 @@ static bool call_line(struct text_reader *r)
 	return true;
 }
 
+/* Behind `x:`. One that cannot be said is nothing that a graph without some of its rows needs. */
+static bool parameter(struct text_reader *r, const char *name, int line, int col)
+{
+	struct annotation an;
+	struct raw text;
+	struct text_reader before = *r;
+	struct err why = {0};
+	r->err = r->cut ? &why : before.err;
+	bool read = annotation(r, &an) && annotated_input(r, name, line, col, &an);
+	r->err = before.err;
+	if (read || !r->cut)
+		return read;
+	r->s = before.s;
+	token_blanks(r);
+	cut_name(r, name);
+	return token_peek(r) == '"' ? raw_string(r, &text, '"') : FAIL(r, "expected an annotation in double quotes");
+}
+
 /* def forward(self, x: "f32[4, 13][13, 1]cpu", ...): each parameter becomes an input with a seed of its own. */
 static bool def_line(struct text_reader *r)
 {
@@ -561,11 +610,10 @@ static bool def_line(struct text_reader *r)
 			break;
 		token_blanks(r);
 		int line = r->line, col = (int)(r->s - r->line_start) + 1;
-		struct annotation an;
 		if (!token_word(r, name, sizeof name, false))
 			return false;
 		if (token_eat(r, ":")) {
-			if (!annotation(r, &an) || !annotated_input(r, name, line, col, &an))
+			if (!parameter(r, name, line, col))
 				return false;
 		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) { /* those are declared below */
 			return err_at(r->err, line, col, "parameter '%s' has no annotation: its sizes are unknown", name);
@@ -637,7 +685,7 @@ static bool statement(struct text_reader *r)
 		return surface_line(r);
 	if (r->p->nret)
 		return FAIL(r, "a node after `return`");
-	return node_line(r);
+	return row(r);
 }
 
 /* `;  x = y = None` says when a tensor goes; another declaration is a statement of its own. */
@@ -663,7 +711,7 @@ static bool header(struct text_reader *r)
 	return true;
 }
 
-bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
+static bool read_text(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
 	struct prog p;
 	prog_init(&p, a);
@@ -676,6 +724,7 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		.line = 1,
 		.mode = mode,
 		.defining = -1,
+		.cut = cut,
 		.err = err ? err : &local};
 	if (len > MAX_TEXT)
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
@@ -695,6 +744,8 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 	}
 	if (!p.nret && !r.return_line)
 		return FAIL(&r, "no `return`");
+	if (cut)
+		cut_returns(&p, cut);
 	if (r.nplaceholder)
 		fx_positions(&p);
 	p.must_raise = r.raises_line != 0;
@@ -709,4 +760,15 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return false;
 	*out = p;
 	return true;
+}
+
+bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
+{
+	return read_text(out, NULL, a, text, len, mode, err);
+}
+
+bool fx_read_cut(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
+{
+	*cut = (struct fx_cut){.arena = a};
+	return read_text(out, cut, a, text, len, READ_LENIENT, err);
 }

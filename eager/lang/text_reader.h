@@ -29,6 +29,7 @@ struct text_reader {
 	int return_line, backward_line, raises_line; /* 0: none yet */
 	bool surface_given;
 	char device[MAX_DEVICE]; /* lenient: where the graph's tensors lie; "": nothing has said it */
+	struct fx_cut *cut;      /* lenient: rows that cannot be read are cut out (fx_cut.h); NULL: they are errors */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -49,6 +50,24 @@ bool token_keyword(struct text_reader *r, const char *k);                   /* p
 /* ---- text_value.c ---- */
 bool raw_string(struct text_reader *r, struct raw *out, char quote); /* at the opening quote */
 bool raw_value(struct text_reader *r, struct raw *out);
+
+/* ---- text_read.c ---- */
+/* What a quoted text in a printed graph, or in a program, says of a tensor. */
+struct annotation {
+	bool given, has_stride, is_sym;
+	struct meta meta;
+	int64_t sym;
+	int line, col;
+};
+bool annotations_read(struct text_reader *r, struct annotation *an, int *nan); /* `: "…"` or `: ("…", "…")`, if it stands there */
+bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an);
+
+/* ---- text_cut.c ---- */
+/* The row that begins where r stands cannot be read, for this reason: past it, without it. nnode: before it was tried. */
+bool cut_row(struct text_reader *r, int nnode, const struct err *why);
+void cut_name(struct text_reader *r, const char *name); /* nothing has this name, and it is no error */
+bool cut_has(const struct text_reader *r, const char *name);
+bool cut_return(struct text_reader *r, int node); /* a value that the graph returns, or that a row takes that was cut */
 
 /* ---- text_coerce.c ---- */
 /* The data that v lists, for argument q of an input row. */

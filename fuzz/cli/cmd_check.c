@@ -17,7 +17,27 @@
 #include "fuzz/cli/check_json.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/start.h"
+#include "fuzz/cli/traced.h"
 #include "fuzz/triage/plain.h"
+#include "fuzz/triage/tensor_name.h"
+
+/* The user's lines that make what is wrong. */
+static void print_sources(const struct checked *one, struct arena *a)
+{
+	const struct judgement *j = one->o->judgement;
+	for (int i = 0; one->source && j && verdict_diverges(one->o->verdict) && i < j->ntensor; i++) {
+		struct strbuf at;
+		struct tensor_name name;
+		sb_init(&at);
+		if (j->tensor[i].kinds)
+			checked_source(&at, one, &j->tensor[i]);
+		if (at.len) {
+			tensor_name_of_verdict(&name, one->p, &j->tensor[i]);
+			printf("  %s comes from %s\n", escaped_line(a, tensor_name_text(&name, a)), escaped_line(a, at.s));
+		}
+		sb_free(&at);
+	}
+}
 
 static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
@@ -40,6 +60,7 @@ static void print_text(const struct options *o, const struct checked *one, struc
 			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
 	if (one->baseline)
 		printf("  %s\n", one->baseline);
+	print_sources(one, a);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -59,6 +80,7 @@ struct checking {
 	struct baseline baseline; /* --baseline */
 	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;            /* --script: it was written */
+	struct traced_check traced;
 	int script_rc;
 };
 
@@ -95,7 +117,7 @@ static void print_summary(const struct checking *c)
 {
 	const int64_t programs = c->programs + c->unread;
 	printf("%" PRId64 " program%s", programs, plural(programs));
-	if (c->errors)
+	if (c->errors && c->files)
 		printf(" in %" PRId64 " file%s", c->files, plural(c->files));
 	printf(" on %d target%s:", c->o.ntarget, plural(c->o.ntarget));
 	const char *before = " ";
@@ -117,6 +139,15 @@ static void print_summary(const struct checking *c)
 	printf("\n");
 }
 
+static void print_functions(const struct checking *c)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	traced_summary(&sb, &c->traced.n);
+	printf("%s", sb.s);
+	sb_free(&sb);
+}
+
 static void print_summary_json(const struct checking *c)
 {
 	struct strbuf sb;
@@ -133,6 +164,8 @@ static void print_summary_json(const struct checking *c)
 	json_int(&j, "unread", c->unread);
 	json_int(&j, "unread_files", c->unread_files);
 	json_int(&j, "errors", c->errors);
+	if (c->traced.n.functions)
+		traced_json(&j, &c->traced.n);
 	if (c->o.expect >= 0) {
 		json_string(&j, "expect", verdict_name[c->o.expect]);
 		json_int(&j, "unexpected", c->unexpected);
@@ -362,7 +395,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 			write_artifacts(c, &r, target);
 		rc = judged(c,
 			&(struct checked){
-				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out},
+				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out, .source = c->traced.source},
 			target, a);
 	}
 	sb_free(&name);
@@ -435,17 +468,45 @@ static int check_all(struct checking *c)
 {
 	int rc = EXIT_VOID;
 	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
-		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c, &c->files);
+		int one = traced_named(c->o.file[i])
+			? traced_function(&c->traced, c->o.file[i])
+			: load_programs_telling(c->o.file[i], check_on_targets, passed_over, c, &c->files);
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
 		exec_close(c->warm[t]);
+	if (c->traced.n.functions && !c->o.json)
+		print_functions(c);
 	if (c->o.json)
 		print_summary_json(c);
 	else if (c->programs + c->unread + c->unread_files > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
 		print_summary(c);
 	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;
+}
+
+static bool has_function(const struct options *o)
+{
+	for (int i = 0; i < o->nfile; i++)
+		if (traced_named(o->file[i]))
+			return true;
+	return false;
+}
+
+/* The interpreter judges the graphs of functions whatever else does: it costs nothing beside tracing them. */
+static bool add_interpreter(struct options *o, struct err *err)
+{
+	struct options first = {.ntarget = 0};
+	if (!options_target(&first, "builtin:eager", err))
+		BUG("%s", err->msg);
+	for (int i = 0; i < o->ntarget; i++)
+		if (target_same_home(&o->target[i], &first.target[0]) && o->target[i].stage == first.target[0].stage)
+			return true;
+	if (o->ntarget == MAX_TARGETS)
+		return err_set(err, "check: more than %d targets with builtin:eager", MAX_TARGETS);
+	memmove(o->target + 1, o->target, (size_t)o->ntarget++ * sizeof *o->target);
+	o->target[0] = first.target[0];
+	return true;
 }
 
 int cmd_check(const struct options *given)
@@ -458,6 +519,13 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
+	if (c.o.args && !has_function(&c.o))
+		err_set(&err, "check: --args goes with FILE.py:NAME");
+	if (err.msg[0] || (has_function(&c.o) && !add_interpreter(&c.o, &err))) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
+	c.traced = (struct traced_check){.o = &c.o, .judge = check_on_targets, .unread = passed_over, .ctx = &c};
 	if (c.o.baseline && !baseline_read(&c.baseline, c.o.baseline, &err)) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
