@@ -14,7 +14,7 @@
 
 /* ---- annotations ---------------------------------------------------------------------------------------------------------- */
 
-static bool int_row(struct text_reader *r, const char **s, int64_t *out, int *n)
+static bool int_row(struct text_reader *r, const char **s, const char *end, struct iexpr *out, int *n)
 {
 	if (**s != '[')
 		return FAIL(r, "annotation: expected '['");
@@ -25,16 +25,26 @@ static bool int_row(struct text_reader *r, const char **s, int64_t *out, int *n)
 			*s += strspn(*s, ", ");
 		if (*n == MAX_RANK)
 			return FAIL(r, "annotation: rank exceeds %d", MAX_RANK);
-		out[*n] = strtoll(*s, &stop, 10);
-		if (stop == *s && r->mode == READ_LENIENT && token_word_char(**s, true))
-			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False",
-				(int)strcspn(*s, ",]"), *s);
+		out[*n] = (struct iexpr){strtoll(*s, &stop, 10), -1};
+		if (r->symbols && (stop == *s || (*stop != ',' && *stop != ']'))) {
+			if (!symbol_expr(r, s, end, &out[*n]))
+				return false;
+			continue;
+		}
 		if (stop == *s)
 			return FAIL(r, "annotation: expected an integer");
 		*s = stop + strspn(stop, " ");
 	}
 	(*s)++;
 	return true;
+}
+
+/* "Sym(6)"; a printed graph has symbols there. */
+static bool sym_annotation(struct text_reader *r, const char *s, const char *end, struct annotation *out)
+{
+	out->is_sym = true;
+	out->sym = (struct iexpr){strtoll(s, NULL, 10), -1};
+	return !r->symbols || symbol_expr(r, &s, end, &out->sym);
 }
 
 static bool annotation(struct text_reader *r, struct annotation *out)
@@ -47,11 +57,9 @@ static bool annotation(struct text_reader *r, struct annotation *out)
 	if (!raw_string(r, &v, '"'))
 		return false;
 	const char *s = v.s;
-	if (str_starts(s, "Sym(")) {
-		out->is_sym = true;
-		out->sym = strtoll(s + 4, NULL, 10);
-		return true;
-	}
+	const char *end = s + strlen(s);
+	if (str_starts(s, "Sym("))
+		return sym_annotation(r, s + 4, end, out);
 	out->meta.absent = str_eq(s, "None");
 	if (out->meta.absent)
 		return true;
@@ -63,15 +71,19 @@ static bool annotation(struct text_reader *r, struct annotation *out)
 	if (!dtype_find(&m->dtype, dt))
 		return FAIL(r, "annotation: '%s' does not start with a dtype%s", v.s, dtype_guess(&(struct guess){0}, dt));
 	s += n;
-	if (!int_row(r, &s, m->size, &m->rank))
+	if (!int_row(r, &s, end, out->size, &m->rank))
 		return false;
 	int nstride = 0;
 	if (*s == '[') {
-		if (!int_row(r, &s, m->stride, &nstride))
+		if (!int_row(r, &s, end, out->stride, &nstride))
 			return false;
 		if (nstride != m->rank)
 			return FAIL(r, "annotation: %d sizes but %d strides", m->rank, nstride);
 		out->has_stride = true;
+	}
+	for (int d = 0; d < m->rank; d++) {
+		m->size[d] = out->size[d].value;
+		m->stride[d] = out->has_stride ? out->stride[d].value : 0;
 	}
 	if (str_eq(s, "meta"))
 		m->device = DEV_META;
@@ -167,7 +179,7 @@ static bool finish_node(struct text_reader *r, int node, const struct annotation
 	n = &r->p->node[node];
 	if (!nan || n->refusal)
 		return true;
-	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym != n->sym_value))
+	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym.value != n->sym_value))
 		return err_at(r->err, an[0].line, an[0].col, "%s: '%s' is annotated differently from its value", op_info[n->op].name, n->name);
 	if (node_is_sym(n))
 		return true;
@@ -213,19 +225,26 @@ static bool line_has(const struct text_reader *r, const char *part)
 	return false;
 }
 
-/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
+static struct arg sizes(struct prog *p, const struct iexpr *i, int n)
+{
+	struct arg a = {.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(p->arena, struct iexpr, n)};
+	memcpy(a.ints, i, (size_t)n * sizeof *i);
+	return a;
+}
+
+/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own; an integer is what its expression says. */
 bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
 {
 	if (an->is_sym)
-		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
+		return symbol_bind(r, name, &an->sym);
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
 	struct prog *p = r->p;
 	p->node[node].op = OP_input;
-	p->node[node].arg[A_input_size] = arg_ints(p, an->meta.size, an->meta.rank);
+	p->node[node].arg[A_input_size] = sizes(p, an->size, an->meta.rank);
 	if (an->has_stride)
-		p->node[node].arg[A_input_stride] = arg_ints(p, an->meta.stride, an->meta.rank);
+		p->node[node].arg[A_input_stride] = sizes(p, an->stride, an->meta.rank);
 	p->node[node].arg[A_input_dtype] = arg_dtype(an->meta.dtype);
 	p->node[node].arg[A_input_seed] = arg_int(++r->nplaceholder);
 	return finish_node(r, node, an, 1);
@@ -260,6 +279,20 @@ static bool subscript(struct text_reader *r, int node, const char *tuple, int co
 	return raw_resolve(r, node, "getitem", raw, 2, r->line, col);
 }
 
+/* The value of one of Python's operators; what PyTorch says that it is must be what it is. */
+static bool integer(struct text_reader *r, const char *name, const struct annotation *an)
+{
+	struct raw v;
+	int col = (int)(r->s - r->line_start) + 1;
+	if (!raw_value(r, &v))
+		return false;
+	if (v.tag != RAW_INT)
+		return err_at(r->err, r->line, col, "'%s' is annotated as an integer, and is none", name);
+	if (v.i.value != an->sym.value)
+		return err_at(r->err, an->line, an->col, "'%s' is annotated differently from its value", name);
+	return symbol_bind(r, name, &v.i);
+}
+
 static bool node_line(struct text_reader *r)
 {
 	char name[MAX_NAME], op[2 * MAX_NAME];
@@ -279,6 +312,8 @@ static bool node_line(struct text_reader *r)
 		char attribute[2 * MAX_NAME];
 		return token_word(r, attribute, sizeof attribute, true) && annotated_input(r, name, line, col, an);
 	}
+	if (nan == 1 && an[0].is_sym && r->symbols && !line_has(r, "torch.ops.") && !line_has(r, "(")) /* mul: "Sym(s37**2)" = x * x */
+		return integer(r, name, &an[0]);
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
@@ -308,9 +343,9 @@ static bool row(struct text_reader *r)
 {
 	struct text_reader before = *r;
 	struct err why = {0};
-	const int nnode = r->p->nnode, nexpr = r->p->nexpr;
 	if (!r->cut)
 		return node_line(r);
+	const int nnode = r->p->nnode, nexpr = r->p->nexpr, nbound = r->symbols->n, nsym = r->symbols->nsym;
 	r->err = &why;
 	bool read = node_line(r);
 	r->err = before.err;
@@ -320,6 +355,8 @@ static bool row(struct text_reader *r)
 	}
 	r->p->nnode = nnode;
 	r->p->nexpr = nexpr;
+	r->symbols->n = nbound;
+	r->symbols->nsym = nsym;
 	*r = before;
 	return cut_row(r, nnode, &why);
 }
@@ -333,6 +370,22 @@ static bool known_node(struct text_reader *r, int *node)
 		return false;
 	*node = prog_find(r->p, name);
 	return *node >= 0 ? true : err_at(r->err, r->line, col, "'%s' is not defined", name);
+}
+
+/* Sizes that the backward needs. They are no results: what they are, the program's own sizes say. */
+static bool integer_returned(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	struct iexpr i;
+	struct text_reader before = *r;
+	struct err ignored = {0};
+	r->err = &ignored;
+	bool is = token_word(r, name, sizeof name, false);
+	int node = is ? prog_find(r->p, name) : -1;
+	is = is && (node >= 0 ? node_is_sym(&r->p->node[node]) : symbol_value(r, name, &i));
+	r->err = before.err;
+	r->s = is ? r->s : before.s;
+	return is;
 }
 
 /* A value that a graph returns of which rows may have been cut out. */
@@ -357,7 +410,7 @@ static bool returned_tree(struct text_reader *r)
 		token_skip_line(r);
 	const char *close = token_eat(r, "(") ? ")" : token_eat(r, "[") ? "]" : NULL;
 	if (!close) {
-		if (token_keyword(r, "None"))
+		if (token_keyword(r, "None") || integer_returned(r))
 			return true;
 		if (r->cut)
 			return cut_returned(r);
@@ -711,7 +764,8 @@ static bool header(struct text_reader *r)
 	return true;
 }
 
-static bool read_text(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, int mode, struct err *err)
+static bool read_text(
+	struct prog *out, struct fx_cut *cut, struct symbols *symbols, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
 	struct prog p;
 	prog_init(&p, a);
@@ -724,6 +778,7 @@ static bool read_text(struct prog *out, struct fx_cut *cut, struct arena *a, con
 		.line = 1,
 		.mode = mode,
 		.defining = -1,
+		.symbols = symbols,
 		.cut = cut,
 		.err = err ? err : &local};
 	if (len > MAX_TEXT)
@@ -762,13 +817,39 @@ static bool read_text(struct prog *out, struct fx_cut *cut, struct arena *a, con
 	return true;
 }
 
+/* With the first values of its symbols that all rows can have; else with what is wrong with the first of all. Rows that are cut out are
+ * what is wrong, too. */
+static bool read_printed(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
+{
+	enum { ATTEMPTS = 3 };
+	struct symbols *y = ARENA_NEW(a, struct symbols, 1);
+	struct err other = {0};
+	bool read = false;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct fx_cut now = {.arena = a};
+		struct prog p;
+		*y = (struct symbols){.attempt = i};
+		bool ok = read_text(&p, cut ? &now : NULL, y, a, text, len, READ_LENIENT, i ? err_clear(&other) : err);
+		bool better = ok && (!read || (cut && now.ncut < cut->ncut));
+		if (better)
+			*out = p;
+		if (better && cut)
+			*cut = now;
+		read |= ok;
+		if ((read && (!cut || !cut->ncut)) || !y->nsym)
+			break;
+	}
+	if (read && err)
+		err_clear(err);
+	return read;
+}
+
 bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
-	return read_text(out, NULL, a, text, len, mode, err);
+	return mode == READ_LENIENT ? read_printed(out, NULL, a, text, len, err) : read_text(out, NULL, NULL, a, text, len, mode, err);
 }
 
 bool fx_read_cut(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
 {
-	*cut = (struct fx_cut){.arena = a};
-	return read_text(out, cut, a, text, len, READ_LENIENT, err);
+	return read_printed(out, cut, a, text, len, err);
 }
