@@ -71,6 +71,14 @@ static void note(struct fx_cut *c, const char *op, const char *why, int line)
 		c->missing[c->nmissing++] = (struct fx_missing){arena_strdup(c->arena, op), why ? arena_strdup(c->arena, why) : NULL, 1, line};
 }
 
+/* One that cannot be said is as good as a row that gives it. */
+void cut_parameter(struct text_reader *r, const char *name, const struct err *why)
+{
+	r->cut->ncut++;
+	note(r->cut, name, why->msg, why->line ? why->line : r->line);
+	cut_name(r, name);
+}
+
 static bool skip_row(struct text_reader *r)
 {
 	while (token_peek(r) && token_peek(r) != '\n')
@@ -143,19 +151,22 @@ void cut_returns(struct prog *p, const struct fx_cut *cut)
 		memcpy(p->ret, cut->want, (size_t)p->nret * sizeof *p->ret);
 }
 
-void fx_cut_print(struct strbuf *sb, const struct fx_cut *cut)
+void fx_cut_print(struct strbuf *sb, const struct fx_cut *cut, int line)
 {
 	for (int i = 0; i < cut->nmissing; i++) {
 		const struct fx_missing *m = &cut->missing[i];
+		const bool many = m->count > 1;
 		sb_printf(sb, "%s%s", i ? ", " : "", m->op);
-		if (m->count > 1 || m->why)
-			sb_printf(sb, " (");
-		if (m->count > 1)
-			sb_printf(sb, "%d times%s", m->count, m->why ? "; " : "");
+		if (!many && !m->why && !line)
+			continue;
+		sb_puts(sb, " (");
+		if (many)
+			sb_printf(sb, "%d times", m->count);
+		if (line)
+			sb_printf(sb, "%sline %d", many ? ", first in " : "", line + m->line - 1);
 		if (m->why)
-			sb_puts(sb, m->why);
-		if (m->count > 1 || m->why)
-			sb_puts(sb, ")");
+			sb_printf(sb, "%s%s", many || line ? ": " : "", m->why);
+		sb_puts(sb, ")");
 	}
 }
 

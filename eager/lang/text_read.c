@@ -646,7 +646,7 @@ static bool parameter(struct text_reader *r, const char *name, int line, int col
 		return read;
 	r->s = before.s;
 	token_blanks(r);
-	cut_name(r, name);
+	cut_parameter(r, name, &why);
 	return token_peek(r) == '"' ? raw_string(r, &text, '"') : FAIL(r, "expected an annotation in double quotes");
 }
 

@@ -85,6 +85,7 @@ bool symbol_call(struct text_reader *r, const char *name, struct raw *out); /* M
 /* ---- text_cut.c ---- */
 /* The row that begins where r stands cannot be read, for this reason: past it, without it. nnode: before it was tried. */
 bool cut_row(struct text_reader *r, int nnode, const struct err *why);
+void cut_parameter(struct text_reader *r, const char *name, const struct err *why);
 void cut_name(struct text_reader *r, const char *name); /* nothing has this name, and it is no error */
 bool cut_has(const struct text_reader *r, const char *name);
 bool cut_return(struct text_reader *r, int node); /* a value that the graph returns, or that a row takes that was cut */

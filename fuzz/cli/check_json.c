@@ -197,3 +197,29 @@ void check_json(struct strbuf *sb, const struct checked *c)
 		json_string(j, "before", c->before);
 	json_end(j);
 }
+
+void check_parts_json(const char *name, const struct fx_cut *cut, const char *source)
+{
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_TIGHT);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "file", name);
+	json_int(&j, "judged", cut->nread);
+	json_int(&j, "operators", cut->nread + cut->ncut);
+	json_array(&j, "missing");
+	for (int i = 0; i < cut->nmissing; i++) {
+		json_object(&j, NULL);
+		json_string(&j, "operator", cut->missing[i].op);
+		json_int(&j, "times", cut->missing[i].count);
+		if (cut->missing[i].why)
+			json_string(&j, "why", cut->missing[i].why);
+		json_end(&j);
+	}
+	json_end(&j);
+	if (source[0])
+		json_string(&j, "source", source);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
+}

@@ -22,6 +22,9 @@ struct checked {
  * predicted_meta, suspects; of a divergence also kind, severity, tensor, call, pattern, signature, wrong (all tensors, with samples),
  * report, stderr; with --db finding, own, and before (its state) if the store had it. */
 void check_json(struct strbuf *sb, const struct checked *c);
+/* A line of its own: a graph that is judged in parts, and in which. */
+struct fx_cut;
+void check_parts_json(const char *name, const struct fx_cut *cut, const char *source);
 /* Appends where the user wrote what makes the tensor ("model.py:8 in forward: y = self.l(x)"), if that is known. */
 void checked_source(struct strbuf *sb, const struct checked *c, const struct tensor_verdict *v);
 

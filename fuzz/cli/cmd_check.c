@@ -81,6 +81,8 @@ struct checking {
 	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;            /* --script: it was written */
 	struct traced_check traced;
+	const char *source;    /* the printed graph that the program in hand was read from; NULL: none */
+	int64_t in_parts, cut; /* graphs that are judged without some of their operators, and how many those are */
 	int script_rc;
 };
 
@@ -130,6 +132,8 @@ static void print_summary(const struct checking *c)
 	}
 	if (not_run(c))
 		printf("%s%" PRId64 " not run", before, not_run(c));
+	if (c->in_parts)
+		printf("; %" PRId64 " graph%s in parts, without %" PRId64 " operator%s", c->in_parts, plural(c->in_parts), c->cut, plural(c->cut));
 	if (c->unread)
 		printf("; %" PRId64 " could not be read", c->unread);
 	if (c->unread_files)
@@ -164,6 +168,8 @@ static void print_summary_json(const struct checking *c)
 	json_int(&j, "unread", c->unread);
 	json_int(&j, "unread_files", c->unread_files);
 	json_int(&j, "errors", c->errors);
+	json_int(&j, "in_parts", c->in_parts);
+	json_int(&j, "operators_cut", c->cut);
 	if (c->traced.n.functions)
 		traced_json(&j, &c->traced.n);
 	if (c->o.expect >= 0) {
@@ -395,7 +401,7 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 			write_artifacts(c, &r, target);
 		rc = judged(c,
 			&(struct checked){
-				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out, .source = c->traced.source},
+				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out, .source = c->source},
 			target, a);
 	}
 	sb_free(&name);
@@ -464,13 +470,49 @@ static void passed_over(void *ctx, const char *name, int nprogram, const struct 
 	fflush(stdout);
 }
 
+/* Which operators of a graph are not judged, and where the user wrote the first of them. */
+static void say_parts(const struct checking *c, const char *name, const struct fx_graph *g, int line, const struct fx_cut *cut)
+{
+	struct strbuf missing, source;
+	struct arena a;
+	arena_init(&a);
+	sb_init(&missing);
+	sb_init(&source);
+	fx_cut_print(&missing, cut, line);
+	if (cut->nmissing)
+		fx_source(&source, g->text, g->len, cut->missing[0].line);
+	complain("%s: %s %d of its %d operators; not judged: %s%s%s%s", name, cut->nread ? "judged in parts," : "not judged,", cut->nread,
+		cut->nread + cut->ncut, missing.s, cut->nwithout ? arena_printf(&a, ", and %d that need them", cut->nwithout) : "",
+		source.len ? "; the first is at " : "", escaped_line(&a, source.s));
+	if (c->o.json)
+		check_parts_json(name, cut, source.s);
+	sb_free(&source);
+	sb_free(&missing);
+	arena_free(&a);
+}
+
+static void graph_read(void *ctx, const char *name, const struct fx_graph *g, int line, const struct fx_cut *cut)
+{
+	struct checking *c = ctx;
+	c->source = g->text;
+	if (!cut->ncut)
+		return;
+	c->in_parts += cut->nread > 0;
+	c->cut += cut->ncut;
+	not_expected(c, EXIT_VOID);
+	say_parts(c, name, g, line, cut);
+}
+
 static int check_all(struct checking *c)
 {
+	const struct load_telling tell = {passed_over, graph_read, c};
+	c->traced = (struct traced_check){.o = &c->o, .judge = check_on_targets, .tell = tell, .ctx = c};
 	int rc = EXIT_VOID;
 	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
 		int one = traced_named(c->o.file[i])
 			? traced_function(&c->traced, c->o.file[i])
-			: load_programs_telling(c->o.file[i], check_on_targets, passed_over, c, &c->files);
+			: load_programs_telling(c->o.file[i], check_on_targets, &tell, c, &c->files);
+		c->source = NULL;
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
@@ -479,7 +521,7 @@ static int check_all(struct checking *c)
 		print_functions(c);
 	if (c->o.json)
 		print_summary_json(c);
-	else if (c->programs + c->unread + c->unread_files > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
+	else if (c->programs + c->unread + c->unread_files > 1 || c->in_parts || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
 		print_summary(c);
 	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;
@@ -525,7 +567,6 @@ int cmd_check(const struct options *given)
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
-	c.traced = (struct traced_check){.o = &c.o, .judge = check_on_targets, .unread = passed_over, .ctx = &c};
 	if (c.o.baseline && !baseline_read(&c.baseline, c.o.baseline, &err)) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;

@@ -119,7 +119,7 @@ static void failed(struct function *f, const char *when, const struct traced *r)
 	err_set(&why, "%s: %s%s", f->shown, script ? when : "", escaped_line(&f->arena, r->message));
 	complain("%s", why.msg);
 	f->c->n.failed++;
-	f->c->unread(f->c->ctx, f->shown, 0, &why);
+	f->c->tell.unread(f->c->tell.ctx, f->shown, 0, &why);
 	add(f, r->status == TRACE_BROKEN ? EXIT_TARGET : EXIT_USAGE);
 }
 
@@ -192,18 +192,16 @@ static int adversarial(struct prog *p, bool calls)
 static void judge_program(struct function *f, const struct prog *p, const char *graph, const char *data, const char *text)
 {
 	struct err err = {0};
-	const char *name = arena_printf(&f->arena, "%s, %s, %s", f->c->o->json ? f->shown : f->shown, graph, data);
+	const char *name = arena_printf(&f->arena, "%s, %s", graph, data);
 	if (!prog_validate(p, &err) || !prog_validate_calls(p, &err)) {
 		complain("%s: %s", name, err.msg);
-		f->c->unread(f->c->ctx, name, 1, &err);
+		f->c->tell.unread(f->c->tell.ctx, name, 1, &err);
 		add(f, EXIT_USAGE);
 		return;
 	}
-	f->c->source = text;
 	bug_context(text);
 	add(f, f->c->judge(f->c->ctx, name, p));
 	bug_context(NULL);
-	f->c->source = NULL;
 }
 
 static void judge_graph(struct function *f, const struct prog *read, const struct traced_graph *g, const char *graph, const char *text)
@@ -220,35 +218,19 @@ static void judge_graph(struct function *f, const struct prog *read, const struc
 		judge_program(f, &p, graph, "adversarial data", text);
 }
 
-/* Says which rows are not judged. */
-static void say_parts(const struct function *f, const struct fx_cut *cut, const char *graph, const char *text, size_t len)
-{
-	struct strbuf sb, source;
-	sb_init(&sb);
-	sb_init(&source);
-	fx_cut_print(&sb, cut);
-	if (cut->nmissing)
-		fx_source(&source, text, len, cut->missing[0].line);
-	complain("%s, %s: judged in parts, %d of its %d operators; not: %s%s%s%s", f->shown, graph, cut->nread, cut->nread + cut->ncut, sb.s,
-		cut->nwithout ? arena_printf((struct arena *)&f->arena, ", and %d that need them", cut->nwithout) : "",
-		source.len ? "; the first at " : "", escaped_line((struct arena *)&f->arena, source.s));
-	sb_free(&source);
-	sb_free(&sb);
-}
-
 static void unreadable(struct function *f, const char *graph, struct err *why, const char *text, size_t len)
 {
 	struct strbuf source;
 	sb_init(&source);
 	fx_source(&source, text, len, why->line);
-	complain("%s, %s, line %d: %s%s%s", f->shown, graph, why->line, why->msg, source.len ? "; at " : "", escaped_line(&f->arena, source.s));
+	complain("%s, line %d: %s%s%s", graph, why->line, why->msg, source.len ? "; at " : "", escaped_line(&f->arena, source.s));
 	sb_free(&source);
 	f->c->n.unjudged++;
-	f->c->unread(f->c->ctx, f->shown, 1, why);
+	f->c->tell.unread(f->c->tell.ctx, f->shown, 1, why);
 	add(f, EXIT_USAGE);
 }
 
-/* "forward graph", of several "backward graph 2": counted as they were compiled. */
+/* "model.py:f, forward graph", of several "…, backward graph 2": counted as they were compiled. */
 static const char *graph_name(struct function *f, const struct traced *t, int i)
 {
 	int before = 0, all = 0;
@@ -258,7 +240,7 @@ static const char *graph_name(struct function *f, const struct traced *t, int i)
 		all += same;
 	}
 	const char *kind = escaped_line(&f->arena, t->graph[i].kind);
-	return all > 1 ? arena_printf(&f->arena, "%s graph %d", kind, before + 1) : arena_printf(&f->arena, "%s graph", kind);
+	return arena_printf(&f->arena, "%s, %s graph%s", f->shown, kind, all > 1 ? arena_printf(&f->arena, " %d", before + 1) : "");
 }
 
 static void one_graph(struct function *f, const struct traced *t, int i)
@@ -277,13 +259,12 @@ static void one_graph(struct function *f, const struct traced *t, int i)
 		unreadable(f, graph, &err, g[0].text, g[0].len);
 		return;
 	}
-	if (cut->ncut)
-		say_parts(f, cut, graph, g[0].text, g[0].len);
+	f->c->tell.graph(f->c->tell.ctx, graph, &g[0], 0, cut);
 	f->c->n.in_parts += cut->ncut > 0 && cut->nread > 0;
 	if (cut->nread > 0)
 		judge_graph(f, &p, &t->graph[i], graph, g[0].text);
-	else if (cut->ncut)
-		f->c->n.unjudged++;
+	else
+		f->c->n.unjudged += cut->ncut > 0;
 }
 
 /* ---- the steps --------------------------------------------------------------------------------------------------------------- */

@@ -15,9 +15,8 @@ struct traced_counts {
 struct traced_check {
 	const struct options *o;
 	loaded_fn *judge;
-	unread_fn *unread;
+	struct load_telling tell; /* of every graph, too, before its programs are handed over */
 	void *ctx;
-	const char *source; /* while judge runs: the text of the graph, whose lines the program's nodes have */
 	struct traced_counts n;
 };
 
