@@ -52,11 +52,11 @@ struct trace_difference {
 };
 struct traced {
 	enum trace_status status;
-	const char *message;  /* one sentence, "" if OK */
-	const char *output;   /* the end of what the process printed */
+	const char *message;            /* one sentence, "" if OK */
+	const char *output;             /* the end of what the process printed */
 	char version[MAX_VERSION_TEXT]; /* "2.11.0"; "": it did not say */
-	const char *versions; /* "torch 2.11.0+cpu, python 3.11.2" */
-	const void *results;  /* EAGER */
+	const char *versions;           /* "torch 2.11.0+cpu, python 3.11.2" */
+	const void *results;            /* EAGER */
 	size_t nresults;
 	int ngraph; /* GRAPHS */
 	struct traced_graph *graph;

@@ -15,10 +15,10 @@ struct fx_missing {
 };
 struct fx_cut {
 	struct arena *arena;
-	int nread;      /* rows that stay */
-	int ncut;       /* rows that are cut out; 0: the graph is whole */
-	int nwithout;   /* of those, the ones that only lack what a row before them would have given */
-	int nmissing;   /* what the others are, each once; more than MAX_MISSING of them are not listed */
+	int nread;    /* rows that stay */
+	int ncut;     /* rows that are cut out; 0: the graph is whole */
+	int nwithout; /* of those, the ones that only lack what a row before them would have given */
+	int nmissing; /* what the others are, each once; more than MAX_MISSING of them are not listed */
 	struct fx_missing missing[MAX_MISSING];
 	int nwant; /* values to return, in order; the program returns the first MAX_RETURNS of them */
 	int *want;

@@ -21,6 +21,15 @@
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/tensor_name.h"
 
+/* Was that tensor wrong in another call, too, which comes before? */
+static bool said_before(const struct judgement *j, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (j->tensor[k].kinds && j->tensor[k].node == j->tensor[i].node)
+			return true;
+	return false;
+}
+
 /* The user's lines that make what is wrong. */
 static void print_sources(const struct checked *one, struct arena *a)
 {
@@ -29,7 +38,7 @@ static void print_sources(const struct checked *one, struct arena *a)
 		struct strbuf at;
 		struct tensor_name name;
 		sb_init(&at);
-		if (j->tensor[i].kinds)
+		if (j->tensor[i].kinds && !said_before(j, i))
 			checked_source(&at, one, &j->tensor[i]);
 		if (at.len) {
 			tensor_name_of_verdict(&name, one->p, &j->tensor[i]);
@@ -400,8 +409,15 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		if (c->o.artifacts)
 			write_artifacts(c, &r, target);
 		rc = judged(c,
-			&(struct checked){
-				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out, .source = c->source},
+			&(struct checked){.on = t,
+				.file = file,
+				.target = name.s,
+				.versions = versions.s,
+				.device = device.s,
+				.p = p,
+				.r = &r,
+				.o = &out,
+				.source = c->source},
 			target, a);
 	}
 	sb_free(&name);
@@ -509,9 +525,8 @@ static int check_all(struct checking *c)
 	c->traced = (struct traced_check){.o = &c->o, .judge = check_on_targets, .tell = tell, .ctx = c};
 	int rc = EXIT_VOID;
 	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
-		int one = traced_named(c->o.file[i])
-			? traced_function(&c->traced, c->o.file[i])
-			: load_programs_telling(c->o.file[i], check_on_targets, &tell, c, &c->files);
+		int one = traced_named(c->o.file[i]) ? traced_function(&c->traced, c->o.file[i])
+											 : load_programs_telling(c->o.file[i], check_on_targets, &tell, c, &c->files);
 		c->source = NULL;
 		rc = exit_of_both(rc, one);
 	}

@@ -171,8 +171,8 @@ static int adversarial(struct prog *p, bool calls)
 	int n = 0;
 	p->ncall = calls ? ARRAY_LEN(fill) : 0;
 	for (int k = 0; k < p->ncall; k++)
-		p->call[k] = (struct call){
-			.input = ARENA_NEW(p->arena, struct call_input, p->nnode), .sym = ARENA_NEW(p->arena, struct call_sym, MAX_SYMS)};
+		p->call[k] =
+			(struct call){.input = ARENA_NEW(p->arena, struct call_input, p->nnode), .sym = ARENA_NEW(p->arena, struct call_sym, MAX_SYMS)};
 	for (int i = 0; i < p->nnode; i++) {
 		struct node *in = &p->node[i];
 		if (!is_plain_input(in) || node_given(in, A_input_data))
@@ -182,9 +182,8 @@ static int adversarial(struct prog *p, bool calls)
 			in->arg[A_input_fill] = arg_str(p, "normal");
 		n += is_float;
 		for (int k = 0; k < p->ncall; k++)
-			p->call[k].input[p->call[k].ninput++] = (struct call_input){.node = i,
-				.seed = (uint64_t)node_int(in, A_input_seed) + (uint64_t)(SEEDS * (k + 1)),
-				.fill = is_float ? fill[k] : NULL};
+			p->call[k].input[p->call[k].ninput++] = (struct call_input){
+				.node = i, .seed = (uint64_t)node_int(in, A_input_seed) + (uint64_t)(SEEDS * (k + 1)), .fill = is_float ? fill[k] : NULL};
 	}
 	return n;
 }
@@ -289,7 +288,11 @@ static enum verdict verdict_of(enum trace_status s)
 
 static int code_of(enum verdict v)
 {
-	return v == VD_PASS ? EXIT_CLEAN : verdict_diverges(v) ? EXIT_FINDINGS : v == VD_UNJUDGED ? EXIT_VOID : v == VD_HARNESS ? EXIT_TARGET : EXIT_USAGE;
+	return v == VD_PASS       ? EXIT_CLEAN
+		: verdict_diverges(v) ? EXIT_FINDINGS
+		: v == VD_UNJUDGED    ? EXIT_VOID
+		: v == VD_HARNESS     ? EXIT_TARGET
+							  : EXIT_USAGE;
 }
 
 static void judge_graphs(struct function *f)
@@ -336,8 +339,15 @@ static void compare_whole(struct function *f, const struct target *t)
 	struct target of = *t;
 	step(&r, f, TRACE_COMPARE, t);
 	set_version(&of, &r);
+	if (r.status == TRACE_SCRIPT || r.status == TRACE_BROKEN) {
+		failed(f, "", &r);
+		return;
+	}
 	enum verdict v = r.status == TRACE_OK && r.ndifference ? VD_MISMATCH : verdict_of(r.status);
-	say(f, v, &of, &r, r.status == TRACE_OK ? comparison(f, &r) : r.status == TRACE_COMPILER ? arena_printf(&f->arena, "raises, and eager does not: %s", r.message) : r.message);
+	say(f, v, &of, &r,
+		r.status == TRACE_OK             ? comparison(f, &r)
+			: r.status == TRACE_COMPILER ? arena_printf(&f->arena, "raises, and eager does not: %s", r.message)
+										 : r.message);
 	f->c->n.compared++;
 	f->c->n.differ += verdict_diverges(v);
 	add(f, code_of(v));

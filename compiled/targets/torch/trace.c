@@ -73,8 +73,7 @@ static void get_input(struct traced_input *in, struct wire *w, struct arena *a)
 	const char *dtype = wire_str(w, a);
 	in->ncell = wire_i64(w);
 	in->cells = wire_blob(w, a, &n);
-	if (!dtype_find(&in->dtype, dtype) || in->ncell < 0 || in->ncell > MAX_DATA
-		|| n != (size_t)in->ncell * (size_t)dtype_nbytes(in->dtype))
+	if (!dtype_find(&in->dtype, dtype) || in->ncell < 0 || in->ncell > MAX_DATA || n != (size_t)in->ncell * (size_t)dtype_nbytes(in->dtype))
 		w->bad = true;
 }
 
@@ -136,7 +135,10 @@ static void ended(struct traced *out, struct arena *a, struct proc *p)
 {
 	enum proc_end end = proc_end(p);
 	const char *last = last_line(out->output, a);
-	fail(out, end == PROC_END_TIME ? TRACE_HANG : end == PROC_END_DIED || end == PROC_END_MEMORY ? TRACE_CRASH : TRACE_BROKEN,
+	fail(out,
+		end == PROC_END_TIME                                 ? TRACE_HANG
+			: end == PROC_END_DIED || end == PROC_END_MEMORY ? TRACE_CRASH
+															 : TRACE_BROKEN,
 		arena_printf(a, "%s%s%s", proc_why(p), last[0] ? ": " : "", last));
 }
 

@@ -356,6 +356,8 @@ def backend_of(req: Request) -> dict[str, Any]:
         config.fallback_random = True  # the same random numbers as eager
         return {"options": worker.inductor_options(options), "dynamic": dynamic}
     if req.stage == "dynamo":
+        if "import" in options:
+            worker.import_module(options["import"], req.cwd)
         return {"backend": worker.own_backend(options.get("backend", "")), "dynamic": dynamic}
     return {"backend": req.stage, "dynamic": dynamic}
 
