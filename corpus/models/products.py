@@ -9,7 +9,8 @@ def mlp():
 
 
 def einsum():
-    return (lambda a, b: torch.einsum("bik,bkj->bij", a, b)), (torch.randn(2, 3, 4, requires_grad=True), torch.randn(2, 4, 5, requires_grad=True))
+    a, b = torch.randn(2, 3, 4, requires_grad=True), torch.randn(2, 4, 5, requires_grad=True)
+    return (lambda a, b: torch.einsum("bik,bkj->bij", a, b)), (a, b)
 
 
 def low_rank():

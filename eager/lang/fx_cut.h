@@ -29,8 +29,8 @@ struct fx_cut {
 /* As prog_read in lenient mode, for one graph (fx_graphs). False: not even the rest makes sense. */
 bool fx_read_cut(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err);
 void cut_returns(struct prog *p, const struct fx_cut *cut);
-/* "aten.erf.default (4 times, first in line 23), aten.add.Tensor (line 40: argument 'alpha' …)": what is missing. line: of the file, where the
- * graph begins; 0: in no file, no lines. */
+/* "aten.erf.default (4 times, first in line 23), aten.add.Tensor (line 40: argument 'alpha' …)": what is missing. line: of the file,
+ * where the graph begins; 0: in no file, no lines. */
 void fx_cut_print(struct strbuf *sb, const struct fx_cut *cut, int line);
 
 /* Where the user wrote what this line of a graph does: "/home/me/model.py:8 in forward: y = self.l(x)", of the last comment of PyTorch's

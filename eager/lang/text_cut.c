@@ -1,5 +1,5 @@
-/* text_cut.c: rows that cannot be read, cut out of a printed graph (fx_cut.h). The reader tries a row and comes here with the reason if that
- * failed; nothing of the attempt is left. */
+/* text_cut.c: rows that cannot be read, cut out of a printed graph (fx_cut.h). The reader tries a row and comes here with the reason if
+ * that failed; nothing of the attempt is left. */
 #include "eager/lang/fx_cut.h"
 #include "eager/lang/text_reader.h"
 #include "generated/op_input.h"

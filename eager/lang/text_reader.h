@@ -1,5 +1,5 @@
-/* text_reader.h: what the files of the reader share (text_read.c: lines and statements; text_token.c, text_value.c, text_coerce.c). A
- * function that returns false has set r->err, at the place where the text stops making sense. */
+/* text_reader.h: what the files of the reader share (text_read.c: lines and statements; the others: parts of them). A function that returns
+ * false has set r->err, at the place where the text stops making sense. */
 #ifndef SCATTERPROOF_TEXT_READER_H
 #define SCATTERPROOF_TEXT_READER_H
 
@@ -62,7 +62,7 @@ bool raw_string(struct text_reader *r, struct raw *out, char quote); /* at the o
 bool raw_value(struct text_reader *r, struct raw *out);
 bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, const struct raw *y);
 
-/* ---- text_read.c ---- */
+/* ---- text_annotation.c ---- */
 /* What a quoted text in a printed graph, or in a program, says of a tensor. */
 struct annotation {
 	bool given, has_stride, is_sym;
@@ -71,7 +71,10 @@ struct annotation {
 	struct iexpr sym;
 	int line, col;
 };
+bool annotation_read(struct text_reader *r, struct annotation *out);           /* at its quote */
 bool annotations_read(struct text_reader *r, struct annotation *an, int *nan); /* `: "…"` or `: ("…", "…")`, if it stands there */
+
+/* ---- text_read.c ---- */
 bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an);
 
 /* ---- text_symbol.c ---- */

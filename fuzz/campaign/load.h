@@ -16,8 +16,8 @@ typedef int loaded_fn(void *ctx, const char *name, const struct prog *p);
  * dump. What does not read is complained about with file, line and column, and passed over. Returns the largest of fn's codes, and
  * EXIT_USAGE for complaints. */
 int load_programs(const char *path, loaded_fn *fn, void *ctx);
-/* The same; what does not read is said to telling->unread too, after the complaint: nprogram programs of a file for one reason (graphs of a dump
- * may share it), or 0 if the file itself could not be read. *nfile grows by the files that were named or found. */
+/* The same; what does not read is said to telling->unread too, after the complaint: nprogram programs of a file for one reason (graphs of a
+ * dump may share it), or 0 if the file itself could not be read. *nfile grows by the files that were named or found. */
 typedef void unread_fn(void *ctx, const char *name, int nprogram, const struct err *why);
 /* A graph of a dump that is about to be handed over: its text, in which its program's rows have their lines, the first of which is `line`
  * of the file; which rows were cut out of it (fx_cut.h), none if all could be read. */

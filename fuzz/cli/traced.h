@@ -1,6 +1,6 @@
-/* traced.h: `check FILE.py:NAME`: a function of the user's, as the compiler's family (driver.h: trace) runs and traces it. Each of its graphs
- * becomes programs, with the function's own data and with adversarial data, that are handed over like those of a file; the function as a
- * whole runs compiled on every target that compiles, and is compared with eager. */
+/* traced.h: `check FILE.py:NAME`: a function of the user's, as the compiler's family (driver.h: trace) runs and traces it. Each of its
+ * graphs becomes programs, with the function's own data and with adversarial data, that are handed over like those of a file; the function
+ * as a whole runs compiled on every target that compiles, and is compared with eager. */
 #ifndef SCATTERPROOF_TRACED_H
 #define SCATTERPROOF_TRACED_H
 

@@ -227,7 +227,8 @@ wrong() { # a backend that is wrong: the whole and the graph, with the user's li
 	expect "and can be run again" 1 $?
 	check net.py:rows --args 'torch.randn(3, 4), torch.randn(4, 5)' --target "torch-$version:dynamo+backend=refuses,import=spoils"
 	expect "raising where eager runs" 1 $?
-	has "is one, too" out "as a whole: raises, and eager does not: .*not this one"
+	has "is one, too" out "as a whole: raises, and eager does not: BackendCompilerFailed"
+	has "with its place" out "ValueError: not this one; at .*spoils.py:18 in refuse: raise ValueError"
 }
 
 models() { # a few of corpus/models; what is judged of them is right

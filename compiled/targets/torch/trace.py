@@ -122,7 +122,11 @@ def named(module: Any, name: str, file: str) -> Any:
 def arguments(text: str, module: Any, file: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Those of a call: --args 'torch.randn(3, 4), k=2'."""
     names = {"torch": torch, **vars(module), "_arguments": lambda *args, **kwargs: (args, kwargs)}
-    made: tuple[tuple[Any, ...], dict[str, Any]] = guarded(f"--args '{text}'", file, lambda: eval(f"_arguments({text}\n)", names))  # noqa: S307
+
+    def evaluate() -> Any:
+        return eval(f"_arguments({text}\n)", names)  # noqa: S307 - the user's own
+
+    made: tuple[tuple[Any, ...], dict[str, Any]] = guarded(f"--args '{text}'", file, evaluate)
     return made
 
 
@@ -274,7 +278,7 @@ class Graph:
 def cells_of(t: Any) -> bytes:
     """The memory that a tensor reaches into, from its first cell on."""
     w = worker.Writer()
-    plain = isinstance(t, Tensor) and t.layout == torch.strided and t.dtype in worker.DTYPE_NAMES and type(t) in (Tensor, torch.nn.Parameter)
+    plain = type(t) in (Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.dtype in worker.DTYPE_NAMES
     extent = 0 if not plain or t.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
     if not plain or extent > MAX_CELLS:
         return b"\0"
