@@ -24,11 +24,20 @@ struct fx_cut {
 	int *want;
 	int ngone;
 	const char **gone; /* names that nothing has */
+	/* Of a graph that is too long for one program: */
+	int from, row; /* rows before `from` are passed over; row: how many there were so far */
+	int next;      /* where it became too long; -1: it did not */
+	bool late;     /* inputs come when a row needs them; else all of them at once */
+	int nlate;
+	const struct cut_late *late_name; /* what may still become an input */
 };
 
-/* As prog_read in lenient mode, for one graph (fx_graphs). False: not even the rest makes sense. */
+/* As prog_read in lenient mode, for one graph (fx_graphs), from row cut->from on. False: not even the rest makes sense. */
 bool fx_read_cut(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err);
-void cut_returns(struct prog *p, const struct fx_cut *cut);
+void cut_returns(struct prog *p, const struct fx_cut *cut, int from);
+/* The graph as programs: one, or several if it has more rows than MAX_NODES, or more results than MAX_RETURNS. What a later one needs of an
+ * earlier one is returned there and is an input here. *cut: of all of them. Returns how many, 0: err says why. */
+int fx_programs(struct prog **out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err);
 /* "aten.erf.default (4 times, first in line 23), aten.add.Tensor (line 40: argument 'alpha' …)": what is missing. line: of the file,
  * where the graph begins; 0: in no file, no lines. */
 void fx_cut_print(struct strbuf *sb, const struct fx_cut *cut, int line);

@@ -32,32 +32,6 @@ bool cut_return(struct text_reader *r, int node)
 	return true;
 }
 
-/* What a row that was cut out reads: tensors that are computed. Returns whether it names something that is gone. */
-static bool operands(struct text_reader *r)
-{
-	bool lacks = false;
-	while (token_peek(r) && token_peek(r) != '\n' && token_peek(r) != ';') {
-		char name[MAX_NAME];
-		if (!token_word_char(token_peek(r), true)) {
-			r->s++;
-			continue;
-		}
-		size_t n = 0;
-		const char *from = r->s;
-		while (r->s < r->end && (token_word_char(*r->s, false) || *r->s == '.'))
-			r->s++, n++;
-		if (n >= sizeof name)
-			continue;
-		memcpy(name, from, n);
-		name[n] = 0;
-		int node = prog_find(r->p, name);
-		lacks |= cut_has(r, name);
-		if (node >= 0 && r->p->node[node].op != OP_input && r->p->node[node].nout == 1 && !node_is_sym(&r->p->node[node]))
-			cut_return(r, node);
-	}
-	return lacks;
-}
-
 static void note(struct fx_cut *c, const char *op, const char *why, int line)
 {
 	if (str_starts(op, "torch.ops."))
@@ -84,6 +58,134 @@ static bool skip_row(struct text_reader *r)
 	while (token_peek(r) && token_peek(r) != '\n')
 		r->s++;
 	return true;
+}
+
+/* ---- rows before and after ---- */
+
+/* A value of a row that was passed over, or a parameter. */
+struct cut_late {
+	const char *name;
+	int line, col;
+	struct annotation an;
+};
+
+void cut_later(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
+{
+	struct fx_cut *c = r->cut;
+	struct cut_late *late = (struct cut_late *)c->late_name;
+	if (!(c->nlate & (c->nlate - 1)))
+		late = ARENA_GROW(c->arena, struct cut_late, late, c->nlate, MAX(2 * c->nlate, 1));
+	late[c->nlate++] = (struct cut_late){arena_strdup(c->arena, name), line, col, *an};
+	c->late_name = late;
+}
+
+static const struct cut_late *late_of(const struct fx_cut *c, const char *name)
+{
+	for (int i = 0; i < c->nlate; i++)
+		if (str_eq(c->late_name[i].name, name))
+			return &c->late_name[i];
+	return NULL;
+}
+
+bool cut_elsewhere(const struct text_reader *r, const char *name) { return prog_find(r->p, name) < 0 && late_of(r->cut, name); }
+
+/* The next word on this line (of the row that stands there): false at its end, or where the row says which tensors go. */
+static bool next_word(struct text_reader *r, char out[MAX_NAME])
+{
+	for (;;) {
+		while (token_peek(r) && token_peek(r) != '\n' && token_peek(r) != ';' && !token_word_char(token_peek(r), true))
+			r->s++;
+		if (!token_peek(r) || token_peek(r) == '\n' || token_peek(r) == ';')
+			return false;
+		size_t n = 0;
+		const char *from = r->s;
+		while (r->s < r->end && (token_word_char(*r->s, false) || *r->s == '.'))
+			r->s++, n++;
+		if (n >= MAX_NAME)
+			continue;
+		memcpy(out, from, n);
+		out[n] = 0;
+		return true;
+	}
+}
+
+/* One that is passed over: its value may be needed later. */
+static bool pass_row(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
+	struct err ignored = {0}, *err = r->err;
+	int nan = 0;
+	const int line = r->line, col = (int)(r->s - r->line_start) + 1;
+	if (!token_word(r, name, sizeof name, false))
+		return false;
+	r->err = &ignored;
+	bool said = annotations_read(r, an, &nan) && nan == 1 && !an[0].meta.absent;
+	if (said && an[0].is_sym)
+		symbol_bind(r, name, &an[0].sym);
+	else if (said)
+		cut_later(r, name, line, col, &an[0]);
+	else
+		cut_name(r, name);
+	r->err = err;
+	return skip_row(r);
+}
+
+/* What the rows from here on read, and what the graph returns, is returned by this program. */
+static void stop(struct text_reader *r)
+{
+	r->cut->next = r->cut->row;
+	for (; r->s < r->end; r->s++) {
+		char name[MAX_NAME];
+		while (next_word(r, name)) {
+			int node = prog_find(r->p, name);
+			if (node >= 0 && r->p->node[node].op != OP_input && r->p->node[node].nout == 1 && !node_is_sym(&r->p->node[node]))
+				cut_return(r, node);
+		}
+		while (token_peek(r) && token_peek(r) != '\n')
+			r->s++;
+	}
+	r->s = r->end;
+}
+
+bool cut_passes(struct text_reader *r, bool *over)
+{
+	enum { ROOM = MAX_LIST + MAX_ARGS + 2 }; /* nodes that one row may need: operands that come late, symbols */
+	struct fx_cut *c = r->cut;
+	const char *at = r->s;
+	char name[MAX_NAME];
+	*over = true;
+	if (c->row < c->from) {
+		c->row++;
+		return pass_row(r);
+	}
+	if (r->p->nnode > MAX_NODES - ROOM) {
+		stop(r);
+		return true;
+	}
+	c->row++;
+	*over = false;
+	while (next_word(r, name)) {
+		const struct cut_late *late = prog_find(r->p, name) < 0 ? late_of(c, name) : NULL;
+		if (late && !annotated_input(r, name, late->line, late->col, &late->an))
+			return false;
+	}
+	r->s = at;
+	return true;
+}
+
+/* What a row that was cut out reads: tensors that are computed. Returns whether it names something that is gone. */
+static bool operands(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	bool lacks = false;
+	while (next_word(r, name)) {
+		int node = prog_find(r->p, name);
+		lacks |= cut_has(r, name);
+		if (node >= 0 && r->p->node[node].op != OP_input && r->p->node[node].nout == 1 && !node_is_sym(&r->p->node[node]))
+			cut_return(r, node);
+	}
+	return lacks;
 }
 
 /* The operator's name as it stands there; an expression of Python's is named by what it begins with. */
@@ -144,11 +246,70 @@ bool cut_row(struct text_reader *r, int nnode, const struct err *why)
 	return skip_row(r);
 }
 
-void cut_returns(struct prog *p, const struct fx_cut *cut)
+void cut_returns(struct prog *p, const struct fx_cut *cut, int from)
 {
-	p->nret = MIN(cut->nwant, MAX_RETURNS);
-	if (p->nret)
-		memcpy(p->ret, cut->want, (size_t)p->nret * sizeof *p->ret);
+	p->nret = MIN(cut->nwant - from, MAX_RETURNS);
+	if (p->nret > 0)
+		memcpy(p->ret, cut->want + from, (size_t)p->nret * sizeof *p->ret);
+}
+
+/* ---- a graph as programs -------------------------------------------------------------------------------------------------------- */
+
+static void add_missing(struct fx_cut *all, const struct fx_missing *m)
+{
+	int i = 0;
+	while (i < all->nmissing && !(str_eq(all->missing[i].op, m->op) && !all->missing[i].why == !m->why))
+		i++;
+	if (i < all->nmissing)
+		all->missing[i].count += m->count;
+	else if (i < MAX_MISSING)
+		all->missing[all->nmissing++] = *m;
+}
+
+static void add_cut(struct fx_cut *all, const struct fx_cut *one)
+{
+	all->nread += one->nread;
+	all->ncut += one->ncut;
+	all->nwithout += one->nwithout;
+	for (int i = 0; i < one->nmissing; i++)
+		add_missing(all, &one->missing[i]);
+}
+
+/* One reading: as many programs as its results need. */
+static void add_programs(struct prog **out, int *n, const struct prog *p, const struct fx_cut *cut, struct arena *a)
+{
+	for (int from = 0; from == 0 || from < cut->nwant; from += MAX_RETURNS) {
+		if (!(*n & (*n - 1)))
+			*out = ARENA_GROW(a, struct prog, *out, *n, MAX(2 * *n, 1));
+		prog_clone(&(*out)[*n], p, a);
+		cut_returns(&(*out)[(*n)++], cut, from);
+	}
+}
+
+int fx_programs(struct prog **out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
+{
+	struct prog p;
+	struct fx_cut *one = ARENA_NEW(a, struct fx_cut, 1);
+	int n = 0;
+	*out = NULL;
+	*cut = (struct fx_cut){.arena = a};
+	*one = (struct fx_cut){.arena = a};
+	if (!fx_read_cut(&p, one, a, text, len, err))
+		return 0;
+	bool late = one->next >= 0;
+	for (int from = 0; late && from >= 0; from = one->next) {
+		*one = (struct fx_cut){.arena = a, .from = from, .late = true};
+		if (!fx_read_cut(&p, one, a, text, len, err))
+			return 0;
+		add_cut(cut, one);
+		if (one->nread)
+			add_programs(out, &n, &p, one, a);
+	}
+	if (!late) {
+		add_cut(cut, one);
+		add_programs(out, &n, &p, one, a);
+	}
+	return n;
 }
 
 void fx_cut_print(struct strbuf *sb, const struct fx_cut *cut, int line)

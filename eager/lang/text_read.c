@@ -128,7 +128,7 @@ static struct arg sizes(struct prog *p, const struct iexpr *i, int n)
 	return a;
 }
 
-/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own, or an integer, which its expression is. */
+/* A parameter, an attribute or a declaration: an input with a seed of its own; an integer is what its expression says. */
 bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
 {
 	if (an->is_sym)
@@ -239,8 +239,12 @@ static bool row(struct text_reader *r)
 {
 	struct text_reader before = *r;
 	struct err why = {0};
+	bool over = false;
 	if (!r->cut)
 		return node_line(r);
+	if (!cut_passes(r, &over) || over)
+		return over;
+	before = *r;
 	const int nnode = r->p->nnode, nexpr = r->p->nexpr, nbound = r->symbols->n, nsym = r->symbols->nsym;
 	r->err = &why;
 	bool read = node_line(r);
@@ -292,7 +296,7 @@ static bool cut_returned(struct text_reader *r)
 	int node;
 	if (!token_word(r, name, sizeof name, false))
 		return false;
-	if (cut_has(r, name))
+	if (cut_has(r, name) || cut_elsewhere(r, name))
 		return true;
 	r->s = before.s;
 	return known_node(r, &node) && cut_return(r, node);
@@ -536,7 +540,10 @@ static bool parameter(struct text_reader *r, const char *name, int line, int col
 	struct text_reader before = *r;
 	struct err why = {0};
 	r->err = r->cut ? &why : before.err;
-	bool read = annotation_read(r, &an) && annotated_input(r, name, line, col, &an);
+	bool read = annotation_read(r, &an), late = read && r->cut && r->cut->late && !an.is_sym;
+	if (late)
+		cut_later(r, name, line, col, &an);
+	read = read && (late || annotated_input(r, name, line, col, &an));
 	r->err = before.err;
 	if (read || !r->cut)
 		return read;
@@ -693,10 +700,10 @@ static bool read_text(
 		}
 		token_skip_line(&r);
 	}
-	if (!p.nret && !r.return_line)
+	if (!p.nret && !r.return_line && !(cut && cut->next >= 0))
 		return FAIL(&r, "no `return`");
 	if (cut)
-		cut_returns(&p, cut);
+		cut_returns(&p, cut, 0);
 	if (r.nplaceholder)
 		fx_positions(&p);
 	p.must_raise = r.raises_line != 0;
@@ -722,7 +729,7 @@ static bool read_printed(struct prog *out, struct fx_cut *cut, struct arena *a, 
 	struct err other = {0};
 	bool read = false;
 	for (int i = 0; i < ATTEMPTS; i++) {
-		struct fx_cut now = {.arena = a};
+		struct fx_cut now = cut ? (struct fx_cut){.arena = a, .from = cut->from, .late = cut->late, .next = -1} : (struct fx_cut){0};
 		struct prog p;
 		*y = (struct symbols){.attempt = i};
 		bool ok = read_text(&p, cut ? &now : NULL, y, a, text, len, READ_LENIENT, i ? err_clear(&other) : err);

@@ -88,9 +88,13 @@ bool symbol_call(struct text_reader *r, const char *name, struct raw *out); /* M
 /* ---- text_cut.c ---- */
 /* The row that begins where r stands cannot be read, for this reason: past it, without it. nnode: before it was tried. */
 bool cut_row(struct text_reader *r, int nnode, const struct err *why);
+/* A row is passed over (*over), because it was read before or no more fit; or what it reads of those before becomes inputs, now. */
+bool cut_passes(struct text_reader *r, bool *over);
+void cut_later(struct text_reader *r, const char *name, int line, int col, const struct annotation *an);
 void cut_parameter(struct text_reader *r, const char *name, const struct err *why);
 void cut_name(struct text_reader *r, const char *name); /* nothing has this name, and it is no error */
 bool cut_has(const struct text_reader *r, const char *name);
+bool cut_elsewhere(const struct text_reader *r, const char *name); /* another program has it, and returns it if it must */
 bool cut_return(struct text_reader *r, int node); /* a value that the graph returns, or that a row takes that was cut */
 
 /* ---- text_coerce.c ---- */

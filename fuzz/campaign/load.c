@@ -69,15 +69,17 @@ static void load_one(struct loading *l, const char *text, size_t n, int line, bo
 static bool load_rows(struct loading *l, const struct fx_graph *g, int line, bool alone)
 {
 	struct arena a;
-	struct prog p;
+	struct prog *p;
 	struct err err = {0};
 	arena_init(&a);
 	struct fx_cut *cut = ARENA_NEW(&a, struct fx_cut, 1);
-	bool read = fx_read_cut(&p, cut, &a, g->text, g->len, &err) && cut->nread > 0;
-	if (read) {
-		const char *name = name_of(l, line, alone, &a);
-		l->tell.graph(l->tell.ctx, name, g, line, cut);
-		hand_over(l, name, &p, g->text, g->len);
+	int n = fx_programs(&p, cut, &a, g->text, g->len, &err);
+	bool read = n > 0 && cut->nread > 0;
+	const char *name = name_of(l, line, alone, &a);
+	for (int i = 0; i < n && read; i++) {
+		if (i == 0)
+			l->tell.graph(l->tell.ctx, name, g, line, cut);
+		hand_over(l, n == 1 ? name : arena_printf(&a, "%s, program %d of %d", name, i + 1, n), &p[i], g->text, g->len);
 	}
 	arena_free(&a);
 	return read;

@@ -246,7 +246,7 @@ static void one_graph(struct function *f, const struct traced *t, int i)
 {
 	struct fx_graph *g;
 	struct fx_cut *cut = ARENA_NEW(&f->arena, struct fx_cut, 1);
-	struct prog p;
+	struct prog *p;
 	struct err err = {0};
 	const char *graph = graph_name(f, t, i), *text = t->graph[i].text;
 	f->c->n.graphs++;
@@ -254,16 +254,16 @@ static void one_graph(struct function *f, const struct traced *t, int i)
 		unreadable(f, graph, (err_at(&err, 1, 1, "not one graph"), &err), text, strlen(text));
 		return;
 	}
-	if (!fx_read_cut(&p, cut, &f->arena, g[0].text, g[0].len, &err)) {
+	int n = fx_programs(&p, cut, &f->arena, g[0].text, g[0].len, &err);
+	if (!n && err.msg[0]) {
 		unreadable(f, graph, &err, g[0].text, g[0].len);
 		return;
 	}
 	f->c->tell.graph(f->c->tell.ctx, graph, &g[0], 0, cut);
 	f->c->n.in_parts += cut->ncut > 0 && cut->nread > 0;
-	if (cut->nread > 0)
-		judge_graph(f, &p, &t->graph[i], graph, g[0].text);
-	else
-		f->c->n.unjudged += cut->ncut > 0;
+	for (int k = 0; k < n && cut->nread > 0; k++)
+		judge_graph(f, &p[k], &t->graph[i], n == 1 ? graph : arena_printf(&f->arena, "%s, program %d of %d", graph, k + 1, n), g[0].text);
+	f->c->n.unjudged += cut->nread == 0 && cut->ncut > 0;
 }
 
 /* ---- the steps --------------------------------------------------------------------------------------------------------------- */

@@ -98,6 +98,36 @@ usage() { # without PyTorch: what the command line says
 	has "so does the manual page" out "FILE.py:NAME"
 }
 
+long() { # a printed graph of more rows and results than a program has: several programs, all of it judged
+	awk 'BEGIN {
+		meta = "\"f32[2, 2][2, 1]cpu\""
+		printf "    def forward(self, p: %s, q: %s):\n", meta, meta
+		for (i = 0; i < 1000; i++) {
+			was = i ? "v" i - 1 : "p"
+			if (i == 500)
+				printf "        v%d: %s = torch.ops.mylib.foo.default(%s)\n", i, meta, was
+			else if (i % 3)
+				printf "        v%d: %s = torch.ops.aten.sin.default(%s);  %s = None\n", i, meta, was, was
+			else
+				printf "        v%d: %s = torch.ops.aten.mul.Tensor(%s, q)\n", i, meta, was
+			if (i % 7 == 0)
+				out = out "v" i ", "
+		}
+		printf "        return (%s)\n", out
+	}' >long.txt
+	check long.txt
+	expect "all of it is right" 0 $?
+	has "what is missing is said once" err "^scatterproof: long.txt: judged in parts, 999 of its 1000 operators; not judged: mylib.foo.default \(line 502\)$"
+	has "the first program" out "^long.txt, program 1 of 3: pass on builtin:eager "
+	has "the last one" out "^long.txt, program 3 of 3: pass on builtin:eager "
+	has "one graph" out "^3 programs on 1 target: 3 pass; 1 graph in parts, without 1 operator$"
+	expect "each result is judged once, and what the others need" yes \
+		"$(sed -n 's/.*(\([0-9]*\) elements.*/\1/p' out | awk '{n += $1} END {print (n >= 572 && n <= 600) ? "yes" : n}')"
+	sed 's/ = torch.ops.aten.sin.default(\(v300\))/ = torch.ops.aten.sin.default(nothing)/' long.txt >gone.txt
+	check gone.txt
+	has "a name that nothing has" err "aten.sin.default \(.*'nothing' is not defined\)"
+}
+
 errors() { # what the user's file may do wrong
 	cat >bad.py <<-'END'
 		import torch

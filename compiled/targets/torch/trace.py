@@ -358,6 +358,7 @@ def backend_of(req: Request) -> dict[str, Any]:
         from torch._inductor import config
 
         config.fallback_random = True  # the same random numbers as eager
+        worker.toolchain.take()
         return {"options": worker.inductor_options(options), "dynamic": dynamic}
     if req.stage == "dynamo":
         if "import" in options:
@@ -456,6 +457,7 @@ def answer(req: Request) -> bytes:
             raise OtherInputs
         before = {name: kept(t) for name, t in state.items()}
         put_comparison(w, compile_and_run(req, s, state, backend_of(req)), eager["results"], before)
+        worker.toolchain.keep()
     return b"".join(w.parts)
 
 
