@@ -95,7 +95,7 @@ void cut_parameter(struct text_reader *r, const char *name, const struct err *wh
 void cut_name(struct text_reader *r, const char *name); /* nothing has this name, and it is no error */
 bool cut_has(const struct text_reader *r, const char *name);
 bool cut_elsewhere(const struct text_reader *r, const char *name); /* another program has it, and returns it if it must */
-bool cut_return(struct text_reader *r, int node); /* a value that the graph returns, or that a row takes that was cut */
+bool cut_return(struct text_reader *r, int node);                  /* a value that the graph returns, or that a row takes that was cut */
 
 /* ---- text_coerce.c ---- */
 /* The data that v lists, for argument q of an input row. */
