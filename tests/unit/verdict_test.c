@@ -102,8 +102,9 @@ static void test_undecided_may_raise(void)
 {
 	static const char NONZERO[] = "# scatterproof 1\nz = zeros([1])\nf = full([127], 1e30)\nx = cat([z, f])\np = prod.dim_int(x, dim=0)\n"
 								  "n = nonzero(p, count=0)\nreturn (n,)\n";
-	static const char LABEL[] = "# scatterproof 1\ng = input([3], seed=1)\nx = input([3, 4], seed=2)\nt = input([3], dtype=i64, data=[4, 1, 0])\n"
-								"w = input([], seed=3)\nr = nll_loss_backward(g, x, t, None, 0, -100, w)\nreturn (r,)\n";
+	static const char LABEL[] =
+		"# scatterproof 1\ng = input([3], seed=1)\nx = input([3, 4], seed=2)\nt = input([3], dtype=i64, data=[4, 1, 0])\n"
+		"w = input([], seed=3)\nr = nll_loss_backward(g, x, t, None, 0, -100, w)\nreturn (r,)\n";
 	struct result raises = {.status = RES_RAISED, .message = "RuntimeError: of the sizes", .stderr_tail = ""};
 	struct result runs = {.status = RES_OK, .message = "", .stderr_tail = ""};
 	struct outcome o = judged(program(NONZERO), &raises, "torch:eager");
