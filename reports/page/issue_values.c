@@ -60,8 +60,8 @@ static void put_notes(struct strbuf *sb, struct json_doc *d, const struct window
 		sb_puts(sb, "`?`: several values are right there.\n\n");
 }
 
-/* "from [0, 6, 0]": the window is not the whole tensor, or not its beginning. A short script shows the bug with the plainest inputs that do;
- * what was judged had others. */
+/* "from [0, 6, 0]": the window is not the whole tensor, or not its beginning. A short script shows the bug with the plainest inputs that
+ * do; what was judged had others. */
 static void put_from(struct strbuf *sb, struct json_doc *d, bool short_script, struct arena *a)
 {
 	const char *from = json_doc_text(d, a, "$.values.from");
