@@ -216,6 +216,8 @@ bool ref_nll_loss_backward(struct ref_ctx *c)
 		return ref_unsupported(c, "gradient of nll_loss_backward where no sample counts: PyTorch gives NaN, a mean of nothing");
 	sid *out = shape_out_like(c, self, NULL), none = nothing(c, s.dt);
 	const sid *slope = s.count ? sent(c, &s) : NULL;
+	if (!c->t->over) /* eager's +0; decomposed it is a product with 0, of either sign */
+		c->t->val[none].flags &= ~NUM_MOVED;
 	for (int64_t k = 0, n = meta_numel(self); out && k < n; k++)
 		out[k] = none;
 	for (int64_t k = 0; out && k < s.count; k++)
