@@ -1,5 +1,6 @@
-/* half.h: f16, bf16 and the two f8 <-> f32: the functions that dtype.h declares. dtype.c includes this, and so does, as text, code that the built-in
- * compiler generates, where they are static (SCALAR_FUNCTION; the long ones LARGE_FUNCTION). Needs memcpy and the sized integer types. */
+/* half.h: f16, bf16 and the two f8 <-> f32: the functions that dtype.h declares. dtype.c includes this, and so does, as text, code that the
+ * built-in compiler generates, where they are static (SCALAR_FUNCTION; the long ones LARGE_FUNCTION). Needs memcpy and the sized integer
+ * types. */
 #ifndef SCALAR_FUNCTION
 #define SCALAR_FUNCTION
 #endif

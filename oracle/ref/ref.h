@@ -47,6 +47,7 @@ struct ref_ctx {
 	bool inplace;                                   /* an in-place row: strides of the result do not matter */
 	bool grad;                                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
 	bool unsupported;
+	bool undecided; /* ... because an undecided comparison made what the rule reads (ref_undecided) */
 	struct err *err;
 	/* to fill, by ref_out* */
 	int nout; /* default: the highest result declared + 1 */
@@ -78,6 +79,10 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 const sid *ref_retyped(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* ids, of dtype dt, as they may be where the first is or was chosen of products or quotients and the licence says LF_SCALED: unrounded. */
+const sid *ref_unrounded(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* Was it chosen as the largest of several? */
+bool ref_is_largest(struct ref_ctx *c, sid id);
 /* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id);
 /* The positions that an integer scalar may be, several if an undecided comparison made it. Returns how many; 0: too many to list. */
@@ -98,6 +103,8 @@ bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, i
 bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
 bool ref_out_same(struct ref_ctx *c, int k, int arg);                            /* result k is argument arg itself */
 bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* always false */
+/* The same where an undecided comparison made the number that the row reads: PyTorch reads another one, perhaps, and refuses. */
+bool ref_undecided(struct ref_ctx *c, const char *what); /* always false; what: "an index of", whose operator follows */
 
 /* ---- small helpers that every rule needs ---- */
 /* dim in [-rank, rank) (0-d counts as rank 1) made non-negative; PyTorch's error otherwise. */
