@@ -123,6 +123,38 @@ static void run_pairs(const struct runner *r, const struct formula_step *s, stru
 									  : divided(a, b, constant, r->inside));
 }
 
+/* -1: undecided. */
+static int compared(enum step_kind kind, const struct num *a, const struct num *b)
+{
+	return kind == STEP_LESS ? num_lt(a, b) : kind == STEP_MOST ? num_le(a, b) : num_eq(a, b);
+}
+
+static void run_comparison(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
+	int da = stride_of(r, s->x), db = stride_of(r, s->y);
+	for (int64_t i = 0; i < n; i++, a += da, b += db) {
+		int t = compared(s->kind, a, b);
+		y[i] = num_int(DT_B8, t == 1);
+		y[i].flags |= t == -1 ? NUM_UNDEC : 0;
+	}
+}
+
+/* Undecided, either may be. What is not rounded as results are yet, is now. */
+static void run_choice(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *t = values_of(r, s->x), *a = values_of(r, s->y), *b = values_of(r, s->z);
+	int dt = stride_of(r, s->x), da = stride_of(r, s->y), db = stride_of(r, s->z);
+	const struct formula_step *yes = &r->s->step[s->y], *no = &r->s->step[s->z];
+	bool round_yes = yes->kind >= STEP_NUMBER && !yes->last, round_no = no->kind >= STEP_NUMBER && !no->last;
+	for (int64_t i = 0; i < n; i++, t += dt, a += da, b += db) {
+		bool open = t->flags & NUM_UNDEC;
+		num_put(&y[i], open ? num_either(a, b) : t->i ? *a : *b);
+		if (s->last && (((open || t->i) && round_yes) || ((open || !t->i) && round_no)))
+			how_last(&y[i], r->h);
+	}
+}
+
 static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
 {
 	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, r->inside);
@@ -152,7 +184,16 @@ static void run_step(const struct runner *r, int k)
 		return;
 	case STEP_COTANGENT: memcpy(y, r->row->g, (size_t)n * sizeof *y); return;
 	case STEP_RESULT: memcpy(y, r->row->y, (size_t)n * sizeof *y); return;
-	case STEP_NUMBER: *y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->low, 0)); return;
+	case STEP_NUMBER:
+	case STEP_SCALAR:
+		*y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->kind == STEP_NUMBER ? s->low : r->h->scalar[s->x], 0));
+		if (s->last)
+			how_last(y, r->h);
+		return;
+	case STEP_LESS:
+	case STEP_MOST:
+	case STEP_SAME: run_comparison(r, s, y, n); return;
+	case STEP_CHOOSE: run_choice(r, s, y, n); return;
 	case STEP_NEG:
 		for (int64_t i = 0; i < n; i++)
 			num_put(&y[i], num_neg(x[i]));
@@ -186,7 +227,7 @@ static void run_step(const struct runner *r, int k)
 	/* What a function or a sum gives is rounded already, in the type computed in. */
 	bool done = s->kind == STEP_MAX || ((s->kind == STEP_CALL || s->kind == STEP_SUM) && r->inside->dt == r->h->dt);
 	for (int64_t i = 0; i < n && !done; i++) {
-		if (k == r->s->rounded)
+		if (s->last)
 			how_last(&y[i], r->h);
 		else
 			how_step(&y[i], r->step);
@@ -216,7 +257,7 @@ void formula_run(
 		struct lic_rule rule = *h->l;
 		if (t->form[k].needs & LF_ONEDNN)
 			rule.flags |= LF_FTZ; /* which takes denormal bf16 as 0, too */
-		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule});
+		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule, .scalar = h->scalar});
 		for (int64_t i = 0; i < n; i++)
 			num_put(&out[i], k ? num_hull(&out[i], &y[i]) : y[i]);
 	}
