@@ -18,7 +18,8 @@ static struct num between_ends(const struct num *a, const struct formula *f)
 	long double x = ld(a), y = f->libm(x), r = arg_rad(a, false);
 	r += r > 0 ? fabsl(x) * 0x1p-62L : 0; /* x - r and x + r are rounded */
 	long double low = r > 0 ? f->libm(x - r) : y, high = r > 0 ? f->libm(x + r) : y;
-	bool same = isnan(low) ? isnan(high) : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
+	bool around = isnan(low) && isnan(high) && fabsl(x) < r && !isnan(f->libm(0)); /* the domain lies between the ends (asin) */
+	bool same = isnan(low) ? isnan(high) && !around : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
 	if (r == 0 && (no_rounding(a, y) || !isfinite(y)))
 		return num_exact(DT_F64, (double)y);
 	if (same && !isfinite(low) && f->shape != LIBM_BRANCHES)
@@ -155,9 +156,13 @@ static void run_choice(const struct runner *r, const struct formula_step *s, str
 	}
 }
 
+/* The dtype of what a function gives: an operator's is the tensor's. */
+static enum dtype called_dtype(const struct runner *r) { return !r->s->kernel && r->h->l->flags & LF_STEPS ? r->h->dt : r->inside->dt; }
+
 static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
 {
-	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, r->inside);
+	const struct how h = {.dt = called_dtype(r), .l = r->h->l};
+	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, &h);
 }
 
 /* Of all elements of the row; x is one number for it, n times, if the step is. */
@@ -225,7 +230,7 @@ static void run_step(const struct runner *r, int k)
 	case STEP_MAX: *y = of_row(r, s); break;
 	}
 	/* What a function or a sum gives is rounded already, in the type computed in. */
-	bool done = s->kind == STEP_MAX || ((s->kind == STEP_CALL || s->kind == STEP_SUM) && r->inside->dt == r->h->dt);
+	bool done = s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt) || (s->kind == STEP_SUM && r->inside->dt == r->h->dt);
 	for (int64_t i = 0; i < n && !done; i++) {
 		if (s->last)
 			how_last(&y[i], r->h);
