@@ -309,6 +309,15 @@ static bool negates_bool(const struct world *w, const struct node *n)
 	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
 }
 
+/* Does an operand require grad by which PyTorch has no derivative? */
+static bool lacks_derivative(const struct world *w, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (role_has(op_info[n->op].param[k].role, RF_NO_GRADIENT) && arg_grad(w, n, k))
+			return true;
+	return false;
+}
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
@@ -321,7 +330,7 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !node_is_constant(w->p, n);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
-	if (negates_bool(w, n)) {
+	if (negates_bool(w, n) || lacks_derivative(w, n)) {
 		*why = "gradient";
 		return false;
 	}

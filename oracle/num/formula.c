@@ -103,6 +103,12 @@ static int call(struct parser *p, const char *name)
 		expect(p, ')');
 		return append(p, s);
 	}
+	if (str_eq(name, "either")) {
+		expect(p, ',');
+		int other = choice(p);
+		expect(p, ')');
+		return append_pair(p, STEP_EITHER, s.x, other);
+	}
 	expect(p, ')');
 	if (str_eq(name, "stored")) {
 		s.kind = STEP_STORED;
@@ -299,6 +305,10 @@ static bool mark_last(struct formula_steps *s, int k, bool on_the_way)
 	t->last = true;
 	if (t->kind == STEP_NEG || t->kind == STEP_WITHIN)
 		return mark_last(s, t->x, true);
+	if (t->kind == STEP_EITHER) {
+		mark_last(s, t->x, true);
+		mark_last(s, t->y, true);
+	}
 	if (t->kind == STEP_CHOOSE) {
 		mark_last(s, t->y, true);
 		mark_last(s, t->z, true);
@@ -345,8 +355,8 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		if (to->nform == FORMULA_FORMS)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
-		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB : 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : p.to->needs == LF_ONEDNN);
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB : eat_word(&p, "rounded: ") ? LF_STEPS : 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & (LF_TANHB | LF_STEPS)) : p.to->needs == LF_ONEDNN);
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)

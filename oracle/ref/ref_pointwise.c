@@ -31,7 +31,7 @@ static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum d
 	return v;
 }
 
-enum common { COMMON_KEEP, COMMON_FLOAT, COMMON_NUMBER, COMMON_WHOLE }; /* pointwise.def */
+enum common { COMMON_KEEP, COMMON_FLOAT, COMMON_NUMBER, COMMON_WHOLE, COMMON_REAL, COMMON_TURNED, COMMON_ALIKE }; /* pointwise.def */
 
 /* Argument k is a Python number, whether the schema says Scalar or Tensor. */
 static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
@@ -389,6 +389,57 @@ static bool unary(struct ref_ctx *c, enum sf f, enum common common)
 	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, x, n, dt), n));
 }
 
+/* f of all tensors of the row, in their common dtype; its numbers are those of the type computed in. */
+static bool map(struct ref_ctx *c, enum sf f, enum common common)
+{
+	const struct op_info *info = &op_info[c->n->op];
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[3];
+	const sid *x[3] = {0};
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = 0, ntensor = 0, nscalar = 0;
+	double scalar[FORMULA_SCALARS] = {0};
+	enum dtype dt;
+	bool mixed = false;
+	for (int k = 0; k < info->nparam; k++)
+		if (info->param[k].kind == K_TENSOR) {
+			shape_type_tensor(&r, meta_of(c, k));
+			mixed |= meta_of(c, k)->dtype != meta_of(c, A_elementwise_self)->dtype;
+			if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+				return false;
+		}
+	if (!shape_type(&dt, c, &r) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	if (common >= COMMON_REAL && !dtype_is_float(dt))
+		return err_set(c->err, "%s is not implemented for integers", info->name);
+	if (common == COMMON_ALIKE && mixed)
+		return ref_unsupported(c, "%s of two dtypes: PyTorch refuses some, or gives that of one of them", info->name);
+	if (c->grad && mixed)
+		return ref_unsupported(c, "gradient of %s of two dtypes: its steps are not modelled; convert one of them first", info->name);
+	const int64_t n = shape_numel(size, rank);
+	for (int k = 0; k < info->nparam; k++) {
+		if (info->param[k].kind == K_TENSOR) {
+			const struct meta *m = meta_of(c, k);
+			op[ntensor] = operand(c, m, dt);
+			x[ntensor++] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt), m, size, rank);
+		} else if (info->param[k].kind == K_SCALAR) {
+			const struct scalar *s = scalar_of(c, k);
+			if (!shape_fits(c, s, dtype_compute(dt), 1))
+				return false;
+			scalar[nscalar++] = s->kind == SC_FLOAT ? s->f : (double)s->i;
+		}
+	}
+	if (common == COMMON_TURNED)
+		op[2] = op[0], op[0] = op[1], op[1] = op[2];
+	const int is_result = op_arg(c->n->op, N_self_is_result);
+	if (is_result >= 0 && c->n->arg[is_result].b && scalar[0] < 0)
+		return err_set(c->err, "a negative slope, whose result does not tell the sign of what it was made of");
+	shape_iterator(stride, size, rank, op, ntensor);
+	return ref_out_block(c, 0, dt, size, rank, stride, tape_map(c->t, f, dt, x, n, scalar));
+}
+
+#define MAP(row, f, common)                                                                                                                \
+	REFERENCE(row, ANEW) { return map(c, SF_##f, COMMON_##common); }
 #define UNARY(row, f, common)                                                                                                              \
 	REFERENCE(row, ANEW) { return unary(c, SF_##f, COMMON_##common); }
 #define BINARY(row, f, common)                                                                                                             \

@@ -141,13 +141,25 @@ static void run_comparison(const struct runner *r, const struct formula_step *s,
 	}
 }
 
+static bool not_rounded(const struct formula_step *s) { return s->kind >= STEP_NUMBER && !s->last; }
+
+static void run_either(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
+	int da = stride_of(r, s->x), db = stride_of(r, s->y);
+	for (int64_t i = 0; i < n; i++, a += da, b += db) {
+		num_put(&y[i], num_either(a, b));
+		if (s->last && (not_rounded(&r->s->step[s->x]) || not_rounded(&r->s->step[s->y])))
+			how_last(&y[i], r->h);
+	}
+}
+
 /* Undecided, either may be. What is not rounded as results are yet, is now. */
 static void run_choice(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
 {
 	const struct num *t = values_of(r, s->x), *a = values_of(r, s->y), *b = values_of(r, s->z);
 	int dt = stride_of(r, s->x), da = stride_of(r, s->y), db = stride_of(r, s->z);
-	const struct formula_step *yes = &r->s->step[s->y], *no = &r->s->step[s->z];
-	bool round_yes = yes->kind >= STEP_NUMBER && !yes->last, round_no = no->kind >= STEP_NUMBER && !no->last;
+	bool round_yes = not_rounded(&r->s->step[s->y]), round_no = not_rounded(&r->s->step[s->z]);
 	for (int64_t i = 0; i < n; i++, t += dt, a += da, b += db) {
 		bool open = t->flags & NUM_UNDEC;
 		num_put(&y[i], open ? num_either(a, b) : t->i ? *a : *b);
@@ -198,6 +210,7 @@ static void run_step(const struct runner *r, int k)
 	case STEP_LESS:
 	case STEP_MOST:
 	case STEP_SAME: run_comparison(r, s, y, n); return;
+	case STEP_EITHER: run_either(r, s, y, n); return;
 	case STEP_CHOOSE: run_choice(r, s, y, n); return;
 	case STEP_NEG:
 		for (int64_t i = 0; i < n; i++)
@@ -306,7 +319,7 @@ void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num 
 			row.y = y + at;
 			formula_run(out, room, all, &t, &row, h);
 			for (int64_t i = 0; i < row.n; i++)
-				num_put(&gx[at + i][k], out[i]);
+				num_put(&gx[at + i][k], out[formula_is_one(&t) ? 0 : i]);
 		}
 	}
 }
