@@ -22,7 +22,18 @@ struct pointwise_operands {
 	struct pointwise_types types;
 };
 
-enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS, PROMO_GRADIENT, PROMO_REAL, PROMO_SLOPE }; /* ops.def */
+enum promo {
+	PROMO_KEEP,
+	PROMO_PROMOTE,
+	PROMO_FLOAT,
+	PROMO_BOOL,
+	PROMO_SUBTRACT,
+	PROMO_NEGATE,
+	PROMO_BOUNDS,
+	PROMO_GRADIENT,
+	PROMO_REAL,
+	PROMO_SLOPE
+}; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
@@ -394,7 +405,8 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 	const int is_result = op_arg(c->n->op, N_self_is_result), slope = op_arg(c->n->op, N_negative_slope);
 	if ((c->n->op == OP_gelu_backward || c->n->op == OP_mish_backward) && c->in[0]->dtype != c->in[1]->dtype)
 		return err_limit(c->err, "%s of two dtypes: PyTorch refuses some, by the library that it calls", op_info[c->n->op].name);
-	if (is_result >= 0 && c->n->arg[is_result].b && (c->n->arg[slope].scalar.kind == SC_FLOAT ? c->n->arg[slope].scalar.f : (double)c->n->arg[slope].scalar.i) < 0)
+	if (is_result >= 0 && c->n->arg[is_result].b
+		&& (c->n->arg[slope].scalar.kind == SC_FLOAT ? c->n->arg[slope].scalar.f : (double)c->n->arg[slope].scalar.i) < 0)
 		return err_set(c->err, "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");

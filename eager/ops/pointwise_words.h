@@ -3,20 +3,20 @@
  * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype.
  */
 #if INST_INT
-#define ADD(x, y)          wrap_add(x, y)
-#define SUB(x, y)          wrap_sub(x, y)
-#define MUL(x, y)          wrap_mul(x, y)
-#define NEG(x)             wrap_sub(0, x)
-#define ABS(x)             ((x) < 0 ? wrap_sub(0, x) : (x))
-#define MAXNAN(x, y)       ((x) > (y) ? (x) : (y))
-#define MINNAN(x, y)       ((x) < (y) ? (x) : (y))
-#define POW(x, y)          int_pow(x, y)
-#define ROW_FLOAT(e)       0
-#define ROW_REAL(e)        0
-#define ROW_SLOPE(e)       0
-#define floor(x)           (x)
-#define ceil(x)            (x)
-#define trunc(x)           (x)
+#define ADD(x, y)    wrap_add(x, y)
+#define SUB(x, y)    wrap_sub(x, y)
+#define MUL(x, y)    wrap_mul(x, y)
+#define NEG(x)       wrap_sub(0, x)
+#define ABS(x)       ((x) < 0 ? wrap_sub(0, x) : (x))
+#define MAXNAN(x, y) ((x) > (y) ? (x) : (y))
+#define MINNAN(x, y) ((x) < (y) ? (x) : (y))
+#define POW(x, y)    int_pow(x, y)
+#define ROW_FLOAT(e) 0
+#define ROW_REAL(e)  0
+#define ROW_SLOPE(e) 0
+#define floor(x)     (x)
+#define ceil(x)      (x)
+#define trunc(x)     (x)
 #else
 #define ADD(x, y)     ((x) + (y))
 #define SUB(x, y)     ((x) - (y))

@@ -12,6 +12,6 @@ enum sf {
 extern const char *const sf_name[NSF];
 
 enum { FORMULA_SCALARS = 4 }; /* numbers that a row of formula.def may name: s0 ... s3 */
-typedef uint32_t sid; /* name of a scalar (oracle/tape/tape.h) */
+typedef uint32_t sid;         /* name of a scalar (oracle/tape/tape.h) */
 
 #endif

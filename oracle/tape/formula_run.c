@@ -243,7 +243,8 @@ static void run_step(const struct runner *r, int k)
 	case STEP_MAX: *y = of_row(r, s); break;
 	}
 	/* What a function or a sum gives is rounded already, in the type computed in. */
-	bool done = s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt) || (s->kind == STEP_SUM && r->inside->dt == r->h->dt);
+	bool done =
+		s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt) || (s->kind == STEP_SUM && r->inside->dt == r->h->dt);
 	for (int64_t i = 0; i < n && !done; i++) {
 		if (s->last)
 			how_last(&y[i], r->h);

@@ -88,7 +88,9 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 				break;
 			default: y = drawn_infix(d, s, t, v, i); break;
 			}
-			v[k][i] = chosen || (move && (!t->last || t->kind == STEP_NEG || t->kind == STEP_WITHIN)) ? y : t->last ? d->result(d->exec, y) : d->step(d->exec, y, s->kernel);
+			v[k][i] = chosen || (move && (!t->last || t->kind == STEP_NEG || t->kind == STEP_WITHIN)) ? y
+				: t->last                                                                             ? d->result(d->exec, y)
+																									  : d->step(d->exec, y, s->kernel);
 		}
 	}
 	bool one = s->step[s->result].per_row;

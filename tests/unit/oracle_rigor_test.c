@@ -230,7 +230,8 @@ static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
 	struct formula_text s;
-	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width, .scalar = b->scalar};
+	struct drawn_row r = {
+		.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width, .scalar = b->scalar};
 	formula_parse(&s, b->f, k);
 	for (int q = 0; q < sf_operands(b->f); q++)
 		for (int i = 0; i < r.n; i++)
