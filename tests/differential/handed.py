@@ -33,7 +33,8 @@ def words(sources):
     table = (sources / "eager/lang/ops.def").read_text()
     row = re.findall(r'^(?:OP|INPLACE|BODY)\(\w+, "([^"]+)".*?, (\w+)\)$', table, re.MULTILINE | re.DOTALL)
     row += [(name, i) for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)]
-    word = {"none": "ANEW"} | {i: "ANEW" for i in re.findall(r"^[A-Z0-9]+\((\w+), ", (sources / "oracle/ref/pointwise.def").read_text(), re.MULTILINE)}
+    one_line = (sources / "oracle/ref/pointwise.def").read_text()
+    word = {"none": "ANEW"} | {i: "ANEW" for i in re.findall(r"^[A-Z0-9]+\((\w+), ", one_line, re.MULTILINE)}
     for file in (sources / "oracle/ref").glob("*.c"):
         word |= dict(re.findall(r"^REFERENCE\((\w+), (\w+)\)", file.read_text(), re.MULTILINE))
     return {name: word[reference] for name, reference in row}
