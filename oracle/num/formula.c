@@ -356,10 +356,12 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
 		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN
+			: eat_word(&p, "product: ")        ? LF_PRODUCT
 			: eat_word(&p, "in steps: ")       ? LF_TANHB
 			: eat_word(&p, "rounded: ")        ? LF_STEPS
 											   : 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & (LF_TANHB | LF_STEPS)) : p.to->needs == LF_ONEDNN);
+		const bool own_kernel = k < 0 ? !(p.to->needs & (LF_TANHB | LF_STEPS)) : (p.to->needs & (LF_ONEDNN | LF_PRODUCT)) != 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || own_kernel;
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)
