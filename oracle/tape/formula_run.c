@@ -171,10 +171,19 @@ static void run_choice(const struct runner *r, const struct formula_step *s, str
 /* The dtype of what a function gives: an operator's is the tensor's. */
 static enum dtype called_dtype(const struct runner *r) { return !r->s->kernel && r->h->l->flags & LF_STEPS ? r->h->dt : r->inside->dt; }
 
+/* What overflows there need not, if it is kept in the type computed in. */
 static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
 {
 	const struct how h = {.dt = called_dtype(r), .l = r->h->l};
-	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, &h);
+	const sid *const op[3] = {r->ids};
+	sf_info[s->f].value(y, values_of(r, s->x), op, n, &h);
+	for (int64_t i = 0; i < n && h.dt != r->inside->dt; i++) {
+		const sid *const one[3] = {r->ids + i};
+		struct num kept;
+		sf_info[s->f].value(&kept, values_of(r, s->x), one, 1, r->inside);
+		how_step(&kept, r->step);
+		num_put(&y[i], num_hull(&y[i], &kept));
+	}
 }
 
 /* Of all elements of the row; x is one number for it, n times, if the step is. */
