@@ -860,7 +860,13 @@ static void add_list(struct exec *e, enum sf f, int n, int len)
 	double param = f == SF_VAR || f == SF_VARALL ? below(2) : largest ? below(len) : shares && chance(50) ? NANS_SHARE : 0;
 	param = (largest || smallest) && chance(40) ? PICK_FIRST : param;
 	len = f == SF_SUMPROD ? 2 * ((len + 1) / 2) : len;
-	tape_rows(&e->t, f, dt, pick_ids(e, n * len), n, len, param);
+	sid *entry = pick_ids(e, n * len);
+	for (int i = 0; i < n * len && (f == SF_VAR || f == SF_VARALL); i++) { /* which the reference gives tensors' elements alone */
+		const struct tape_block *b = tape_block_of(&e->t, entry[i]);
+		if (b->f == SF_UNROUNDED)
+			entry[i] = b->a[entry[i] - b->first];
+	}
+	tape_rows(&e->t, f, dt, entry, n, len, param);
 }
 
 static void add_block(struct exec *e, int node)
