@@ -9,7 +9,6 @@
 extern const struct lower_rule lower_item, lower_copy_; /* the language's own, and the only in-place row without a functional form */
 #define CORE(id) extern const struct lower_rule lower_##id;
 #define CORE_VIEW(id)
-#define CORE_POINTWISE(id)
 #include "compiled/decompose/core.def"
 
 static const struct lower_rule *const op_lower[NOPS] = {
@@ -17,7 +16,6 @@ static const struct lower_rule *const op_lower[NOPS] = {
 	[OP_copy_] = &lower_copy_,
 #define CORE(id) [OP_##id] = &lower_##id,
 #define CORE_VIEW(id)
-#define CORE_POINTWISE(id)
 #include "compiled/decompose/core.def"
 };
 

@@ -549,6 +549,8 @@ static int operand_BCAST(struct world *w, struct making *m, const struct param *
 	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST);
 }
 
+static int operand_BCAST_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_BCAST(w, m, q); }
+
 static int operand_BCAST_TO(struct world *w, struct making *m, const struct param *q)
 {
 	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST_TO);

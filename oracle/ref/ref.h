@@ -1,4 +1,5 @@
-/* ref.h: what an operator's row provides to the oracle: one function ref_<it> that states, independently of eager,
+/* ref.h: what an operator's row provides to the oracle: one function ref_<it>, or a line of pointwise.def, that states, independently of
+ * eager,
  *   the result's sizes, dtype and STRIDES (PyTorch's rule), whether it is a view, and its index formula: which scalars each
  *   element is made of. Values, radii and gradients follow from the tape; no derivative is written here.
  *
@@ -11,7 +12,7 @@
  * In-place rows use the functional function: the driver converts the result to self's dtype and writes the ids through self's
  * view; the function need not know. (Sizes must be self's: the driver raises otherwise.) c->inplace says so where it matters.
  *
- *   bool ref_slice_scatter(struct ref_ctx *c)       // see ref_scatter.c; ref_sum_dim in ref_reduce.c, ref_expand in ref_view.c
+ *   REFERENCE(slice_scatter, REGION) { ... }  // row_rules.h; see ref_scatter.c; ref_sum_dim in ref_reduce.c, ref_expand in ref_view.c
  *
  * The oracle must not include eager/ops/rules.h: two answers from one function are one answer. */
 #ifndef SCATTERPROOF_REF_H

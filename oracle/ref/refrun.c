@@ -535,7 +535,7 @@ static bool do_node(struct reference_run *s, int i)
 	return ok;
 }
 
-bool ref_getitem(struct ref_ctx *c)
+REFERENCE(getitem, ANEW)
 {
 	int64_t k = ref_arg_int(c, A_getitem_index), n = c->r->node[c->n->arg[A_getitem_self].node].nout;
 	if (k < -n || k >= n)

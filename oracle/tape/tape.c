@@ -164,7 +164,7 @@ static bool one_constant(const struct tape *t, const sid *id, int64_t n)
 	return tape_is_const(t, id[0]);
 }
 
-static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
+sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n, const double scalar[FORMULA_SCALARS])
 {
 	const struct sf_info *info = &sf_info[f];
 	if (!reserve(t, n, n * info->arity))
@@ -173,6 +173,7 @@ static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op
 	b->a = op[0];
 	b->b = op[1];
 	b->c = op[2];
+	b->scalar = scalar ? memcpy(ARENA_NEW(t->arena, double, FORMULA_SCALARS), scalar, FORMULA_SCALARS * sizeof *scalar) : NULL;
 	if (n == 0)
 		return b->first;
 	struct how h = block_how(t, b);
@@ -189,19 +190,19 @@ static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n)
 {
 	CHECK(sf_info[f].arity == 1);
-	return map_ids(t, f, dt, (const sid *const[3]){a}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a}, n, NULL);
 }
 
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n)
 {
 	CHECK(sf_info[f].arity == 2);
-	return map_ids(t, f, dt, (const sid *const[3]){a, b}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a, b}, n, NULL);
 }
 
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n)
 {
 	CHECK(sf_info[f].arity == 3);
-	return map_ids(t, f, dt, (const sid *const[3]){a, b, c}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a, b, c}, n, NULL);
 }
 
 void tape_replace(struct tape *t, sid id, struct num set)

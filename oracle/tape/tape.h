@@ -70,6 +70,8 @@ sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n);
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n);
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n);
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n);
+/* Of as many operands as f has; a row of formula.def may name the numbers s0, s1, ... */
+sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n, const double scalar[FORMULA_SCALARS]);
 /* Scalar k has the entries entry[start[k]] … entry[start[k+1]-1] (SUMPROD: pairs, so an even count); start has n+1 values.
  * param: KMAX/KMIN/KARG*: rank, or PICK_FIRST: rank 0, the first of equals; MAXN/MINN: NANS_SHARE or 0; VAR, VARALL: correction;
  * SUM: how many additions an entry goes through at most, 0: all; SUM_ONTO: all, and the first entry is of another operand than the others

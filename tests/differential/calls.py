@@ -30,6 +30,11 @@ FLOATS = [name for name, dtype in DT.items() if dtype.is_floating_point]
 _table: dict[str, dict] = {}
 
 
+def lacks_derivative(op):
+    """Does PyTorch have no derivative of the row (role.def)?"""
+    return any(p["role"].endswith("no_gradient") for p in op["params"])
+
+
 def set_table(table):
     for op in table:
         inner = op["schema"][1:op["schema"].index(") ->")]

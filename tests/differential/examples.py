@@ -56,6 +56,10 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
+        if role.endswith("no_gradient"):
+            self.size = [2, 3]
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(None, f"{self.size}, seed={{s}}")
         if p["self"] and role != "packed" or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
             self.size = self.size if fixed else json.loads(p["example"])

@@ -231,7 +231,8 @@ static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
 	struct formula_text s;
-	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width};
+	struct drawn_row r = {
+		.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width, .scalar = b->scalar};
 	formula_parse(&s, b->f, k);
 	for (int q = 0; q < sf_operands(b->f); q++)
 		for (int i = 0; i < r.n; i++)
@@ -821,7 +822,7 @@ static void add_cast(struct exec *e, int n)
 
 static void add_map(struct exec *e, enum sf f, int n)
 {
-	static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5};
+	static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5}, numbers[] = {0.25, 0.5, 1, 2, -1, 3, 0, 0.1};
 	struct tape *t = &e->t;
 	enum dtype dt = f >= SF_EQ && f <= SF_AND ? DT_B8 : e->base;
 	if (f == SF_NOT) {
@@ -836,6 +837,12 @@ static void add_map(struct exec *e, enum sf f, int n)
 		/* The operand itself is a bound that is absent: so it is picked before the constants are there. */
 		sid *x = pick_ids(e, n), *low = same_constant(e, n, below(5) - 3), *high = chance(20) ? x : same_constant(e, n, below(4));
 		tape_map3(t, f, dt, x, low, high, n);
+	} else if (is_formula(f)) {
+		double scalar[FORMULA_SCALARS];
+		for (int k = 0; k < FORMULA_SCALARS; k++)
+			scalar[k] = numbers[below(ARRAY_LEN(numbers))];
+		const sid *op[3] = {pick_ids(e, n), pick_ids(e, n), pick_ids(e, n)};
+		tape_map(t, f, dt, op, n, scalar);
 	} else if (sf_info[f].arity == 1) {
 		tape_map1(t, f, dt, pick_ids(e, n), n);
 	} else {
@@ -853,7 +860,13 @@ static void add_list(struct exec *e, enum sf f, int n, int len)
 	double param = f == SF_VAR || f == SF_VARALL ? below(2) : largest ? below(len) : shares && chance(50) ? NANS_SHARE : 0;
 	param = (largest || smallest) && chance(40) ? PICK_FIRST : param;
 	len = f == SF_SUMPROD ? 2 * ((len + 1) / 2) : len;
-	tape_rows(&e->t, f, dt, pick_ids(e, n * len), n, len, param);
+	sid *entry = pick_ids(e, n * len);
+	for (int i = 0; i < n * len && (f == SF_VAR || f == SF_VARALL); i++) { /* which the reference gives tensors' elements alone */
+		const struct tape_block *b = tape_block_of(&e->t, entry[i]);
+		if (b->f == SF_UNROUNDED)
+			entry[i] = b->a[entry[i] - b->first];
+	}
+	tape_rows(&e->t, f, dt, entry, n, len, param);
 }
 
 static void add_block(struct exec *e, int node)
