@@ -98,7 +98,7 @@ enum trait {
 	T_ONE_VALUE = 1 << 14    /* writes one number, only where its arguments say */
 };
 
-/* Licence classes: which rows of oracle/num/licence.def speak about an op. */
+/* Licence classes: which rows of a target's arithmetic (oracle/num/licence.h) speak about an op, unless they name it. */
 enum licence_class {
 	LC_MOVE,
 	LC_ARITH,

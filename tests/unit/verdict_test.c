@@ -2,6 +2,7 @@
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/run/interp.h"
 #include "compiled/targets/driver.h"
+#include "compiled/targets/torch/arithmetic.h"
 #include "compiled/targets/message.h"
 #include "fuzz/triage/failure.h"
 #include "fuzz/triage/plain.h"
@@ -475,12 +476,14 @@ static void test_every_stage_has_a_licence(void)
 	static const char *const none[] = {"builtin:jits", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
 		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
-		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
+		EXPECT(!profile_named(&l, none[i]), "%s is judged", none[i]);
 	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.numbers_wide && l.semantics.clamp_nan == CLAMP_NAN_WINS
-			&& l.semantics.layout == LAYOUT_LOADS && str_eq(l.name, "torch-inductor@cuda"),
-		"%s", l.name);
-	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
-	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
+			&& l.semantics.layout == LAYOUT_LOADS && l.kernels == &torch_inductor_kernels && l.device == LD_CUDA,
+		"inductor on CUDA");
+	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && l.kernels == &torch_inductor_kernels && l.device == LD_CPU,
+		"decompositions");
+	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && l.kernels == &torch_eager_kernels && l.device == LD_CPU,
+		"what AOTAutograd traces runs on ATen's kernels");
 }
 
 static void no_facts(struct target_facts *out, const struct target *t)
