@@ -592,24 +592,6 @@ static void load_explained(struct campaign *c)
 		stored(c, store_query_sql(c->store, sql, NULL, take_signature, &c->explained));
 }
 
-/* What shards would refuse one by one. */
-static bool policy_usable(const struct options *o, struct err *err)
-{
-	struct policy p;
-	struct choices c;
-	struct policy_limits limits = {o->ops, o->dtypes};
-	choices_from_seed(&c, 1);
-	bool ok = policy_draw(&p, o->policy, &limits, &c, err);
-	choices_free(&c);
-	if (ok) {
-		bool any = !p.restricted;
-		for (int op = 0; op < op_nrows; op++)
-			any |= p.op[op];
-		ok = any || err_set(err, "--ops names no operator");
-	}
-	return ok;
-}
-
 /* Shards with the places where they stand. */
 static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
 {
@@ -700,7 +682,8 @@ int cmd_fuzz(const struct options *given)
 		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
 		return EXIT_USAGE;
 	}
-	if (!policy_usable(&o, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
+	const struct program_source asked = options_source(&o);
+	if (!source_usable(&asked, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
