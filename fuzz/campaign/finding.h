@@ -1,5 +1,5 @@
-/* finding.h: what was found, on its way from the verdict to the store: which program it is, what is wrong with it, where it ran, and how sure
- * that is. A shard makes one of an outcome, holds it until it was tried again, and sends it to its parent; `check` makes its own. Both
+/* finding.h: what was found, on its way from the verdict to the store: which program it is, what is wrong with it, where it ran, and how
+ * sure that is. A shard makes one of an outcome, holds it until it was tried again, and sends it to its parent; `check` makes its own. Both
  * keep it in the same way (keep.h). */
 #ifndef SCATTERPROOF_FINDING_H
 #define SCATTERPROOF_FINDING_H

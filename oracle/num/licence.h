@@ -1,5 +1,5 @@
-/* licence.h: what a target may legally do to an operator. Each family of targets has a table of rows, arithmetic.def in its folder: (class or
- * operators, kernels, device, dtypes) -> compute type, accumulation type, budget of library functions, permitted liberties, source. A
+/* licence.h: what a target may legally do to an operator. Each family of targets has a table of rows, arithmetic.def in its folder: (class
+ * or operators, kernels, device, dtypes) -> compute type, accumulation type, budget of library functions, permitted liberties, source. A
  * profile is what holds for one target, the later row winning; the oracle computes one enclosure per profile: the hull of everything that
  * the rows permit.
  *

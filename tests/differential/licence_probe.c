@@ -1,5 +1,5 @@
-/* licence_probe.c: is each row of the families' arithmetic.def as wide as it must be, and not much wider? And is there a row of the op table
- * that nobody has measured? The programs of licence_probe.def run on the targets that the rows speak of, are judged as `check` judges
+/* licence_probe.c: is each row of the families' arithmetic.def as wide as it must be, and not much wider? And is there a row of the op
+ * table that nobody has measured? The programs of licence_probe.def run on the targets that the rows speak of, are judged as `check` judges
  * them, and every enclosed element is measured: |got - centre| / radius.
  *
  *   licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all] [--jobs N] [--table FILE]
@@ -526,8 +526,8 @@ static void add_measured(struct measured *to, const struct measured *m)
 
 static bool too_wide(const struct measured *m) { return m->enclosed > 0 && m->nearest * NEAREST < 1; }
 
-/* What was measured of one class or operator (-1: of all) and dtype (NDTYPES: of all) of a target under one row. excused: only by probes that say why their
- * errors may stay far from the ends. */
+/* What was measured of one class or operator (-1: of all) and dtype (NDTYPES: of all) of a target under one row. excused: only
+ * by probes that say why their errors may stay far from the ends. */
 static struct measured measured_of(bool *excused, const char *target, const struct licence_row *row, int rules, int dt)
 {
 	struct measured m = {0};

@@ -9,6 +9,7 @@
 #include "fuzz/triage/verdict.h"
 #include "tests/unit/program.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 #include "fuzz/triage/references.h"
 
 static struct target target(const char *name)
@@ -486,6 +487,22 @@ static void test_every_stage_has_a_licence(void)
 		"what AOTAutograd traces runs on ATen's kernels");
 }
 
+/* A row may name operators: what it grants them, others of their class do not have. */
+static void test_operators_with_rules_of_their_own(void)
+{
+	struct licence_profile l;
+	CHECK(profile_named(&l, "torch:eager@cpu"));
+	const int gelu = licence_entry(&l, OP_gelu), exp = licence_entry(&l, OP_exp);
+	EXPECT(op_info[OP_gelu].licence == op_info[OP_exp].licence && exp == LC_TRANS && gelu >= NLC, "entries %d and %d", gelu, exp);
+	EXPECT_STR(licence_entry_name(&l, exp), "trans");
+	EXPECT_STR(licence_entry_name(&l, gelu), "gelu");
+	EXPECT(l.rule[gelu][DT_F16].flags & LF_ONEDNN && !(l.rule[exp][DT_F16].flags & LF_ONEDNN), "oneDNN has a kernel for gelu only");
+	EXPECT(l.rule[gelu][DT_F64].row == l.rule[exp][DT_F64].row, "the row that names gelu is not of f64: its class's holds");
+	CHECK(profile_named(&l, "torch:dynamo@cpu+backend=a,import=b"));
+	EXPECT(l.rule[licence_entry(&l, OP_softmax)][DT_F16].flags & LF_STORED, "either of two kernels, of which one names softmax");
+	EXPECT(!(l.rule[LC_TRANS][DT_F16].flags & LF_STORED), "and it alone");
+}
+
 static void no_facts(struct target_facts *out, const struct target *t)
 {
 	(void)out;
@@ -577,6 +594,7 @@ int main(void)
 {
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
+	RUN(test_operators_with_rules_of_their_own);
 	RUN(test_nothing_is_known);
 	RUN(test_severity);
 	RUN(test_layouts_are_told_apart);
