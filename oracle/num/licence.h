@@ -53,6 +53,7 @@ enum { LIC_EVERY = NLC, LIC_OPS, LIC_SELF = NDTYPES, LIC_INNER };
 
 /* Kernels that compute alike: what a target's driver names in its facts. */
 struct licence_kernels {
+	const char *name; /* for messages: "torch-eager" */
 	const struct licence_row *row;
 	int nrow;
 	unsigned kernel;       /* of the rows, those whose kernels have this bit */

@@ -4,6 +4,7 @@
  * tell), must not be much wider, and double-double centres must be as accurate as num.h says. Random expression tapes are then
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
 #include "oracle/tape/tape_impl.h"
+#include "fuzz/triage/profile.h"
 #include "tests/test.h"
 #include "tests/unit/formula_arb.h"
 #include "generated/op_id.h"

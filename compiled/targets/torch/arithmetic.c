@@ -8,5 +8,5 @@ static const struct licence_row rows[] = {
 #include "compiled/targets/torch/arithmetic.def"
 };
 
-const struct licence_kernels torch_eager_kernels = {rows, ARRAY_LEN(rows), 1u << 0, CUDA};
-const struct licence_kernels torch_inductor_kernels = {rows, ARRAY_LEN(rows), 1u << 1, CUDA};
+const struct licence_kernels torch_eager_kernels = {"torch-eager", rows, ARRAY_LEN(rows), 1u << 0, CUDA};
+const struct licence_kernels torch_inductor_kernels = {"torch-inductor", rows, ARRAY_LEN(rows), 1u << 1, CUDA};
