@@ -276,8 +276,11 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		if (to->nform == FORMULA_FORMS)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
-		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB : 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : p.to->needs == LF_ONEDNN);
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN
+			: eat_word(&p, "product: ")        ? LF_PRODUCT
+			: eat_word(&p, "in steps: ")       ? LF_TANHB
+											   : 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & (LF_ONEDNN | LF_PRODUCT)) != 0);
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)
