@@ -52,8 +52,17 @@ static bool same_dtype(struct ref_ctx *c, const struct meta *self, const struct 
 
 static const struct ref_tensor *operand(const struct ref_ctx *c, int name) { return c->in[shape_param(c, name)]; }
 
+/* PyTorch's kernel for a loss of each sample trusts the labels in backward, and writes outside of its result and reads outside of weight
+ * (LossNLL.cpp, nll_loss_backward_out_frame; corpus/regressions/nll_loss_backward_of_no_class.prog). */
+static bool no_class(struct ref_ctx *c, const struct samples *s, int64_t label, bool forward)
+{
+	if (s->each && !forward)
+		return ref_unsupported(c, "nll_loss_backward of a label that names no class, with reduction 0: PyTorch does not look");
+	return err_set(c->err, "Target %lld is out of bounds.", (long long)label);
+}
+
 /* The labels, read: all that do not name `ignored` must name a class. */
-static bool read_labels(struct ref_ctx *c, struct samples *s, const struct ref_tensor *target)
+static bool read_labels(struct ref_ctx *c, struct samples *s, const struct ref_tensor *target, bool forward)
 {
 	int64_t ignored = ref_arg_int(c, shape_param(c, N_ignore_index));
 	const int64_t *label = ref_ints(c, target);
@@ -66,7 +75,7 @@ static bool read_labels(struct ref_ctx *c, struct samples *s, const struct ref_t
 		if (label[k] == ignored)
 			continue;
 		if (label[k] < 0 || label[k] >= s->classes)
-			return err_set(c->err, "Target %lld is out of bounds.", (long long)label[k]);
+			return no_class(c, s, label[k], forward);
 		s->sample[s->count] = k;
 		s->label[s->count++] = label[k];
 	}
@@ -136,7 +145,7 @@ bool ref_nll_loss_forward(struct ref_ctx *c)
 {
 	const struct ref_tensor *self = c->in[A_nll_loss_self];
 	struct samples s;
-	if (!check_operands(c, &s, true) || !read_labels(c, &s, c->in[A_nll_loss_target]))
+	if (!check_operands(c, &s, true) || !read_labels(c, &s, c->in[A_nll_loss_target], true))
 		return false;
 	const sid *ids = ref_ids(c, self), *weight = weights_of(c, &s);
 	sid *x = tape_ids(c->t, s.count);
@@ -194,7 +203,9 @@ bool ref_nll_loss_backward(struct ref_ctx *c)
 			shape_text(c, grad->size, grad->rank));
 	if (total->rank || meta_numel(total) != 1)
 		return ref_unsupported(c, "total_weight with dimensions");
-	if (!same_dtype(c, self, grad) || (!s.each && !same_dtype(c, self, total)) || !read_labels(c, &s, c->in[A_nll_loss_backward_target]))
+	if (!same_dtype(c, self, grad) || (!s.each && !same_dtype(c, self, total)))
+		return false;
+	if (!read_labels(c, &s, c->in[A_nll_loss_backward_target], false))
 		return false;
 	if (!s.each && s.count > 2 && dtype_is_narrow(s.dt) && ref_has_grad(c->r, c->in[A_nll_loss_backward_grad_output]))
 		return ref_unsupported(c,
@@ -205,6 +216,8 @@ bool ref_nll_loss_backward(struct ref_ctx *c)
 		return ref_unsupported(c, "gradient of nll_loss_backward where no sample counts: PyTorch gives NaN, a mean of nothing");
 	sid *out = shape_out_like(c, self, NULL), none = nothing(c, s.dt);
 	const sid *slope = s.count ? sent(c, &s) : NULL;
+	if (!c->t->over) /* eager's +0; decomposed it is a product with 0, of either sign */
+		c->t->val[none].flags &= ~NUM_MOVED;
 	for (int64_t k = 0, n = meta_numel(self); out && k < n; k++)
 		out[k] = none;
 	for (int64_t k = 0; out && k < s.count; k++)
