@@ -104,7 +104,8 @@ enum trait {
 	T_UNBOUNDED = 1 << 19 /* anything */
 };
 
-/* Licence classes: how an op rounds, so which rows of oracle/num/licence.def speak about it; and how large its results can be. */
+/* Licence classes: how an op rounds, so which rows of a target's arithmetic (oracle/num/licence.h) speak about it unless they name it; and
+ * how large its results can be. */
 enum licence_class {
 	LC_MOVE,
 	LC_ARITH,

@@ -62,7 +62,7 @@ static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, in
 	b->dt = dt;
 	b->node = (int16_t)t->node;
 	b->result = (int16_t)t->result;
-	b->lc = t->op < 0 ? LC_MOVE : op_info[t->op].licence;
+	b->lc = t->op < 0 ? LC_MOVE : licence_entry(t->lic, t->op);
 	b->first = (sid)t->nscalar;
 	b->n = n;
 	t->nscalar += n;

@@ -4,6 +4,7 @@
  * tell), must not be much wider, and double-double centres must be as accurate as num.h says. Random expression tapes are then
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
 #include "oracle/tape/tape_impl.h"
+#include "fuzz/triage/profile.h"
 #include "tests/test.h"
 #include "tests/unit/formula_arb.h"
 #include "generated/op_id.h"
@@ -105,7 +106,7 @@ static bool compared[NSF];
 static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool positive, bool narrow)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_BUILTIN, LD_CPU);
+	CHECK(profile_named(&l, "builtin:eager"));
 	struct lic_rule rule = l.rule[LC_ARITH][DT_F64];
 	rule.flags &= ~(unsigned)LF_IEEE; /* the real value, not the rounded one */
 	if (narrow) {
@@ -271,7 +272,7 @@ struct sets {
 static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, int n)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
+	CHECK(profile_named(&l, "torch:eager@cpu"));
 	struct formula_text s;
 	struct num room[FORMULA_STEPS * ARB_ROW];
 	sid ids[3 * ARB_ROW];
@@ -409,7 +410,7 @@ static void test_formulas(void)
 static void test_rectangles(void)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_BUILTIN, LD_CPU);
+	CHECK(profile_named(&l, "builtin:eager"));
 	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
 	rule.ulp = 0;
 	struct how h = {.dt = DT_F64, .l = &rule};
@@ -692,7 +693,7 @@ static void tape_in_balls(struct arena *arena, int seed)
 	struct licence_profile l;
 	double data[8];
 	state = mix64((uint64_t)seed);
-	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
+	CHECK(profile_named(&l, "torch:eager@cpu"));
 	tape_init(&b.t, arena, &l, TAPE_LIMITS_DEFAULT);
 	for (int i = 0; i < 8; i++)
 		data[i] = value(3);

@@ -950,7 +950,7 @@ static bool check(const struct exec *e, sid id, const struct num *want, double g
 		while (k + 1 < e->t.nblock && b[k + 1].first <= id)
 			k++;
 		EXPECT(ok, "%s of scalar %u (%s, %s, %s, tape %d): %.17g is not in %.17g + %.3g +- %.9g flags %d; off by %.3g", what, id,
-			sf_name[b[k].f], dtype_info[want->dtype].name, e->t.lic->name, seed, got, want->hi, want->lo, want->rad, want->flags,
+			sf_name[b[k].f], dtype_info[want->dtype].name, e->t.lic->kernels->name, seed, got, want->hi, want->lo, want->rad, want->flags,
 			fabs(got - want->hi));
 		if (getenv("RIGOR_TRACE"))
 			trace(e, id, k);
@@ -1057,8 +1057,8 @@ static void test_inside(void)
 				bad += !one_tape(&a, &l, dts[d], first_seed + i, &f, &b);
 				arena_reset(&a);
 			}
-			report(l.name, dts[d], "forward", &f);
-			report(l.name, dts[d], "gradient", &b);
+			report(targets[k], dts[d], "forward", &f);
+			report(targets[k], dts[d], "gradient", &b);
 		}
 	}
 	arena_free(&a);
