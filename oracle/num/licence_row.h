@@ -3,8 +3,8 @@
  *     LIC(class, kernels, devices, dtypes, compute, acc, ulp, flags, source)     read top to bottom, the last row that matches wins
  *
  * class: MOVE, ARITH, ... as in enum licence_class, EVERY, or OPS(OP_gelu, OP_gelu_backward): these operators alone, whatever their class.
- * kernels, devices, dtypes: masks; the table's own, CPU, CUDA or BOTH, DTS_FLOAT, HALVES, F8 or F32. compute, acc: SELF, INNER (f32 for a half,
- * else the tensor's) or a dtype. flags: LF_*. source: where that is said or how it was measured.
+ * kernels, devices, dtypes: masks; the table's own, CPU, CUDA or BOTH, DTS_FLOAT, HALVES, F8 or F32. compute, acc: SELF, INNER (f32 for a
+ * half, else the tensor's) or a dtype. flags: LF_*. source: where that is said or how it was measured.
  *
  * tests/differential/licence_probe measures each row, class or operator, and dtype: it fails when a row is exceeded, more than 8 times too
  * wide, or in force nowhere. The suite runs it on the built-in and CPU rows; CUDA rows: scripts/gpu-run. */
