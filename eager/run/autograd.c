@@ -334,7 +334,7 @@ bool graph_sizes_ok(const struct graph *g, int node, struct err *err)
 {
 	const int op = g->p->node[node].op;
 	return op == OP_embedding_dense_backward ? embedding_gradient_ok(g, node, err)
-		: op == OP_as_strided_scatter		 ? strided_gradient_ok(g, node, err)
+		: op == OP_as_strided_scatter        ? strided_gradient_ok(g, node, err)
 											 : source_ok(g, node, err);
 }
 

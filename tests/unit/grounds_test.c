@@ -35,7 +35,7 @@ static void test_without_grounds(void)
 #define SPLIT                                                                                                                              \
 	"RuntimeError: Output 0 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function that "        \
 	"returns multiple views."
-#define OUTSIDE	  "RuntimeError: setStorage: sizes [3, 2], strides [2, 1] are out of bounds for storage of size 20"
+#define OUTSIDE   "RuntimeError: setStorage: sizes [3, 2], strides [2, 1] are out of bounds for storage of size 20"
 #define INVALID_0 "RuntimeError: Function EmbeddingDenseBackwardBackward0 returned an invalid gradient at index 0 - got [6, 4]"
 	static const struct {
 		const char *says, *text;
@@ -68,7 +68,8 @@ static void test_without_grounds(void)
 			"x = input([7])\ny = input([3, 2], requires_grad=True)\ns = slice.Tensor(x, 0, 0, 5)\n"
 			"z = as_strided_scatter(s, y, [3, 2], [2, 1])\ng = input([5])\nreturn (z,)\nbackward (z: g)\n",
 			true},
-		{OUTSIDE, "x = input([7], requires_grad=True)\ny = as_strided(x, [3, 2], [2, 1])\ng = input([3, 2])\nreturn (y,)\nbackward (y: g)\n",
+		{OUTSIDE,
+			"x = input([7], requires_grad=True)\ny = as_strided(x, [3, 2], [2, 1])\ng = input([3, 2])\nreturn (y,)\nbackward (y: g)\n",
 			false},
 		{INVALID_0,
 			"g = input([2, 3, 4], requires_grad=True)\ni = input([6], dtype=i64, fill=\"index\", high=3)\n"
