@@ -228,9 +228,11 @@ static int read_value(struct functional *f, int node)
 	return f->value[node];
 }
 
-/* Does a scatter read memory of this root? Its result begins where the tensor does that it reads. */
-static bool is_scattered(const struct functional *f, int root)
+/* Where an input begins its results show only through a scatter, which begins where the tensor does that it reads. */
+static bool offset_shows(const struct functional *f, int root)
 {
+	if (!node_is_input(&f->from->node[root]))
+		return true;
 	for (int i = 0; i < f->from->nnode; i++) {
 		const struct node *n = &f->from->node[i];
 		if ((keeps_layout(n->op) || n->op == OP_as_strided_scatter) && f->root[n->arg[A_region_scatter_self].node] == root)
@@ -254,7 +256,7 @@ static int scattered_whole(struct build *b, int like, int value)
 static int with_layout(struct functional *f, int value, int like, int root)
 {
 	const struct meta *m = build_meta(&f->b, value), *to = build_meta(&f->b, like);
-	const bool begins = m->offset == to->offset || !is_scattered(f, root);
+	const bool begins = m->offset == to->offset || !offset_shows(f, root);
 	if (meta_equivalent(m, to) && meta_same_strides(m, to) && begins)
 		return value;
 	return scattered_whole(&f->b, like, value);
