@@ -228,14 +228,36 @@ static int read_value(struct functional *f, int node)
 	return f->value[node];
 }
 
-/* `value` with the layout of `like`, whose sizes and dtype it has: all of it scattered into `like`. Strides of sizes 1 count, too: a
- * stack of it looks at them to guess a memory format. */
-static int with_layout(struct functional *f, int value, int like)
+/* Does a scatter read memory of this root? Its result begins where the tensor does that it reads. */
+static bool is_scattered(const struct functional *f, int root)
+{
+	for (int i = 0; i < f->from->nnode; i++) {
+		const struct node *n = &f->from->node[i];
+		if ((keeps_layout(n->op) || n->op == OP_as_strided_scatter) && f->root[n->arg[A_region_scatter_self].node] == root)
+			return true;
+	}
+	return false;
+}
+
+/* All of `like` replaced by `value`: with its strides and offset. */
+static int scattered_whole(struct build *b, int like, int value)
+{
+	if (build_meta(b, like)->rank)
+		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
+	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
+	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
+	return emit_select_int(b, scattered, 0, 0);
+}
+
+/* `value` with the layout of `like`, which is root's value and has its sizes and dtype: all of it scattered into `like`. Strides of sizes 1
+ * count, too: a stack of it looks at them to guess a memory format. */
+static int with_layout(struct functional *f, int value, int like, int root)
 {
 	const struct meta *m = build_meta(&f->b, value), *to = build_meta(&f->b, like);
-	if (meta_equivalent(m, to) && meta_same_strides(m, to))
+	const bool begins = m->offset == to->offset || !is_scattered(f, root);
+	if (meta_equivalent(m, to) && meta_same_strides(m, to) && begins)
 		return value;
-	return emit_slice_scatter(&f->b, like, value, 0, 0, NO_INT, 1);
+	return scattered_whole(&f->b, like, value);
 }
 
 /* ---- writing through views: base, with `part` where the view is ---- */
@@ -306,14 +328,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 /* All of `like` replaced by `value`, which nothing of `like` went into: autograd's edge to `like` stays, with a gradient of zeros. */
 static int replaced(struct functional *f, int value, int like)
 {
-	struct build *b = &f->b;
-	if (!f->tracks || !dtype_is_float(build_meta(b, like)->dtype))
-		return value;
-	if (build_meta(b, like)->rank)
-		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
-	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
-	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
-	return emit_select_int(b, scattered, 0, 0);
+	return f->tracks && dtype_is_float(build_meta(&f->b, like)->dtype) ? scattered_whole(&f->b, like, value) : value;
 }
 
 static bool write_value(struct functional *f, int node, int part, bool all, struct err *err);
@@ -338,7 +353,7 @@ static bool write_value(struct functional *f, int node, int part, bool all, stru
 	if (is_root(f, node)) {
 		if (all)
 			part = replaced(f, part, f->value[node]);
-		part = with_layout(f, part, f->value[node]);
+		part = with_layout(f, part, f->value[node], node);
 		if (!meta_equivalent(build_meta(&f->b, part), build_meta(&f->b, f->value[node])))
 			return err_set(err, "a write to '%s' keeps a layout that no row gives", f->from->node[node].name);
 		f->value[node] = part;
@@ -457,7 +472,7 @@ int functional_copy(struct build *b, int value)
 static int first_value(struct functional *f, int node, bool keep)
 {
 	const int input = f->input[node];
-	return keep && f->written[node] ? functional_copy(&f->b, input) : input;
+	return keep && f->written[node] ? with_layout(f, functional_copy(&f->b, input), input, node) : input;
 }
 
 /* Outputs that were two values may be one now: their cotangents are added. */

@@ -97,8 +97,8 @@ enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED }; /* with err: "Class: text"
 
 static inline int64_t *graph_version(const struct graph *g, int root) { return &g->root[g->root[root].counter].version; }
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
-/* False with PyTorch's text if backward of this scatter refuses the sizes of its source. */
-bool graph_source_ok(const struct graph *g, int node, struct err *err);
+/* False with PyTorch's text if backward of this row refuses the sizes of its operands. */
+bool graph_sizes_ok(const struct graph *g, int node, struct err *err);
 /* False with PyTorch's text if v is a view of split/unbind whose base was written since. */
 bool graph_history_ok(const struct graph *g, int var, struct err *err);
 void graph_tensor(struct tensor *out, const struct graph *g, int node, int k);

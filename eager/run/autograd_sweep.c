@@ -249,7 +249,7 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 		err_set(err, "%s has no derivative yet", op_info[n->op].name);
 		return STEP_UNSUPPORTED;
 	}
-	if (!graph_source_ok(g, node, err))
+	if (!graph_sizes_ok(g, node, err))
 		return STEP_RAISED;
 	for (int e = 0; e < f->nedge; e++)
 		mark_reached(g, g->var[f->edge[e].var].root, f->edge[e].fn);
