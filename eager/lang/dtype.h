@@ -76,7 +76,7 @@ struct dtype_info {
 };
 extern const struct dtype_info dtype_info[NDTYPES];
 
-bool dtype_find(enum dtype *out, const char *name);         /* "f32" or "float32" or "torch.float32" */
+bool dtype_find(enum dtype *out, const char *name);         /* "f32", "float32" or "torch.float32"; "f8e4m3fn" */
 const char *dtype_guess(struct guess *g, const char *name); /* see guess_text */
 static inline int dtype_nbytes(enum dtype t) { return dtype_info[t].nbytes; }
 static inline bool dtype_is_float(enum dtype t) { return dtype_info[t].class == DC_FLOAT; }

@@ -34,7 +34,7 @@ enum {
 	LF_ONEDNN = 8388608,   /* forms of formula.def that say so: oneDNN's */
 	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
 	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
-	LF_PRODUCT = 67108864, /* forms of formula.def that say so: a product is rounded before anything is subtracted from it */
+	LF_PRODUCT = 67108864, /* forms of formula.def that say so: of a product, as a tensor of its own or for a quotient */
 	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */

@@ -293,6 +293,16 @@ static void cover(struct coverage *c, enum dtype dt)
 	arena_free(&a);
 }
 
+/* Is there an operand that programs may differentiate it by? */
+static bool has_derivative(int op)
+{
+	for (int k = 0; k < op_info[op].nparam; k++)
+		if ((op_info[op].param[k].kind == K_TENSOR || op_info[op].param[k].kind == K_TENSORS)
+			&& !role_has(op_info[op].param[k].role, RF_NO_GRADIENT))
+			return !op_has(op, T_NONDIFF);
+	return false;
+}
+
 /* Every row that takes a floating dtype has a probe in it, with a gradient if it has a derivative, or says why it has none. */
 static void check_every_row(void)
 {
@@ -302,7 +312,7 @@ static void check_every_row(void)
 	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		const char *why = unprobed_why(op);
-		unsigned values = o->dtypes & DTS_FLOAT, gradients = op_has(op, T_NONDIFF) ? 0 : values;
+		unsigned values = o->dtypes & DTS_FLOAT, gradients = has_derivative(op) ? values : 0;
 		EXPECT(!why || !c.value[op], "%s has a probe in licence_probe.def, and a reason why it has none", o->name);
 		if (why)
 			continue;
@@ -481,8 +491,40 @@ static bool installed(const char *target, const struct exec_options *eo)
 	return there;
 }
 
-static void run_target(struct ran *done, const char *target, const struct exec_options *eo, bool full, int jobs)
+struct options {
+	const char *target[MAX_TARGETS], *python, *table;
+	const char *ops; /* NULL: all; else names, separated by commas: only probes with one of them */
+	int ntarget, jobs;
+	bool all, full;
+};
+
+/* Is one of these names called in the probe? */
+static bool calls_one_of(const char *text, const char *names)
 {
+	for (const char *at = names; *at; at += *at == ',') {
+		size_t n = strcspn(at, ",");
+		for (const char *hit = text; (hit = strchr(hit, '(')); hit++)
+			if ((size_t)(hit - text) >= n && !strncmp(hit - n, at, n)
+				&& ((size_t)(hit - text) == n || strchr(" \n=", hit[-(ptrdiff_t)n - 1])))
+				return true;
+		at += n;
+	}
+	return false;
+}
+
+static void push_tasks(struct runner *r, const struct options *o)
+{
+	bool all = o->full || !target_stage(&r->t)->compiles;
+	const int n = all ? ARRAY_LEN(probes) : ROUNDING, each = o->ops ? 1 : PER_PROGRAM;
+	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
+		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += each)
+			if (!o->ops || calls_one_of(probes[first].text, o->ops))
+				push_task(r, first, MIN(each, n - first), dtypes[d]);
+}
+
+static void run_target(struct ran *done, const char *target, const struct exec_options *eo, const struct options *o)
+{
+	const int jobs = o->jobs;
 	static struct runner run;
 	struct runner *r = &run;
 	struct err err = {0};
@@ -495,11 +537,7 @@ static void run_target(struct ran *done, const char *target, const struct exec_o
 		if (!r->slot[k].e)
 			BUG("%s: %s", target, err.msg); /* it is installed: main has looked */
 	}
-	bool all = full || !target_stage(&r->t)->compiles;
-	const int n = all ? ARRAY_LEN(probes) : ROUNDING;
-	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
-		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += PER_PROGRAM)
-			push_task(r, first, MIN(PER_PROGRAM, n - first), dtypes[d]);
+	push_tasks(r, o);
 	run_tasks(r);
 	done->target = target;
 	sb_init(&done->versions);
@@ -701,12 +739,6 @@ static bool write_table(const char *path, int ntarget)
 	return fclose(f) == 0;
 }
 
-struct options {
-	const char *target[MAX_TARGETS], *python, *table;
-	int ntarget, jobs;
-	bool all, full;
-};
-
 static bool read_options(struct options *o, int argc, char **argv)
 {
 	*o = (struct options){.python = getenv("SCATTERPROOF_TEST_PYTHON"), .jobs = 1};
@@ -719,6 +751,8 @@ static bool read_options(struct options *o, int argc, char **argv)
 			o->python = argv[++i];
 		else if (str_eq(argv[i], "--jobs") && i + 1 < argc)
 			o->jobs = atoi(argv[++i]);
+		else if (str_eq(argv[i], "--ops") && i + 1 < argc)
+			o->ops = argv[++i];
 		else if (str_eq(argv[i], "--table") && i + 1 < argc)
 			o->table = argv[++i];
 		else if (argv[i][0] != '-' && o->ntarget < MAX_TARGETS)
@@ -733,7 +767,8 @@ int main(int argc, char **argv)
 {
 	struct options o;
 	if (!read_options(&o, argc, argv)) {
-		printf("usage: licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all] [--jobs N] [--table FILE]\n");
+		printf("usage: licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all] [--jobs N] [--ops LIST] "
+			   "[--table FILE]\n");
 		return 2;
 	}
 	struct exec_options eo = {.self = argv[1], .python = o.python, .limit_ms = 300000};
@@ -744,10 +779,10 @@ int main(int argc, char **argv)
 		if (!installed(o.target[k], &eo))
 			return SKIP;
 	for (int k = 0; k < o.ntarget; k++)
-		run_target(&ran[k], o.target[k], &eo, o.full, o.jobs);
+		run_target(&ran[k], o.target[k], &eo, &o);
 	for (int i = 0; i < nentry && o.all; i++)
 		print_entry(&entries[i]);
-	for (int k = 0; k < o.ntarget; k++)
+	for (int k = 0; k < o.ntarget && !o.ops; k++) /* some operators cannot tell where a rule is in force */
 		report(o.target[k]);
 	EXPECT(!o.table || write_table(o.table, o.ntarget), "the table was not written");
 	return TEST_END();

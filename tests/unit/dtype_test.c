@@ -42,6 +42,21 @@ static void test_floats(void)
 	}
 }
 
+static void test_names(void)
+{
+	static const struct {
+		const char *name;
+		enum dtype is;
+	} known[] = {
+		{"f32", DT_F32}, {"torch.bfloat16", DT_BF16}, {"float8_e5m2", DT_F8_E5M2}, {"f8_e4m3fn", DT_F8_E4M3FN}, {"f8e4m3fn", DT_F8_E4M3FN}};
+	static const char *const unknown[] = {"", "f", "f8", "f8e4m3", "f8e4m3fnu", "f_32", "c64"};
+	enum dtype t;
+	for (int i = 0; i < ARRAY_LEN(known); i++)
+		EXPECT(dtype_find(&t, known[i].name) && t == known[i].is, "%s", known[i].name);
+	for (int i = 0; i < ARRAY_LEN(unknown); i++)
+		EXPECT(!dtype_find(&t, unknown[i]), "%s", unknown[i]);
+}
+
 static void test_integers(void)
 {
 	FOR_DTYPES(t)
@@ -143,6 +158,7 @@ static void test_promotion(void)
 int main(void)
 {
 	RUN(test_floats);
+	RUN(test_names);
 	RUN(test_integers);
 	RUN(test_loads_of_integers_as_floats);
 	RUN(test_u64_and_floats);

@@ -743,6 +743,7 @@ static bool is_discrete(enum sf f)
 	switch (f) {
 	case SF_COPY:
 	case SF_UNROUNDED:
+	case SF_BITS:
 	case SF_DETACH:
 	case SF_GRAFT:
 	case SF_ONEOF:
