@@ -56,10 +56,9 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 		ids = shared_read(c, t, ids, m, n);
 	if (t->overlapping && c->r->base[t->base].grad) {
 		/* Backward of unfold and as_strided accumulates in the tensor's dtype: a consumer of its own. */
-		enum licence_class lc = LC_ACCUM;
 		sid first = tape_map1(c->t, SF_COPY, t->meta.dtype, ids, n);
 		if (!c->t->over)
-			c->t->block[c->t->nblock - 1].lc = lc;
+			c->t->block[c->t->nblock - 1].lc = LC_ACCUM;
 		return ref_ids_block(c, first, n);
 	}
 	return ids;
