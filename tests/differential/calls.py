@@ -240,12 +240,18 @@ def read_call(text, fill):
     raise ValueError(text)
 
 
+# Rows whose calls of small floats are not compared yet (docs/adding-a-dtype.md): PyTorch 2.15.0 saturates where 2.11.0 and the built-in
+# kernels make NaN; sums and prefix sums into them are refused by some kernels alone, for some sizes alone.
+OPEN_SMALL_FLOATS = ("_to_copy", "fill_.Tensor", "mean.dim", "cumsum")
+
+
 def generated(scatterproof, fill, count, ops=None, dtypes=None, seed=1):
     """What `scatterproof gen --calls` makes, in its order: of each row `count` calls, or with dtypes `count` of each."""
     more = (["--ops", ",".join(ops)] if ops else []) + (["--dtypes", ",".join(dtypes)] if dtypes else [])
     command = [scatterproof, "gen", "--calls", str(count), "--seed", str(seed), *more]
     out = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [read_call(text, fill) for text in out.stdout.split("# scatterproof 1\n")[1:]]
+    made = [read_call(text, fill) for text in out.stdout.split("# scatterproof 1\n")[1:]]
+    return [call for call in made if dtypes or call.op["name"] not in OPEN_SMALL_FLOATS or "f8_" not in call.text()]
 
 
 def by_row(calls):
