@@ -414,7 +414,8 @@ static const char *known_bug(const struct runner *r, const struct task *k, int o
 		int op;
 		unsigned dtypes;
 		const char *target, *program;
-	} known[] = {{OP_nll_loss_backward, DTS_NARROW, "torch:inductor", "scatter_of_value_upon_half_zeros (2.11.0): the result is f32"}};
+	} known[] = {{OP_atanh, DTS(DT_F32) | DTS_NARROW, "torch:inductor@cpu", "atanh_of_small: 0.5 * log((1 + x) / (1 - x))"},
+		{OP_nll_loss_backward, DTS_NARROW, "torch:inductor", "scatter_of_value_upon_half_zeros (2.11.0): the result is f32"}};
 	for (int i = 0; i < ARRAY_LEN(known); i++)
 		if (known[i].op == op && known[i].dtypes & DTS(k->dt) && str_starts(r->name, known[i].target))
 			return known[i].program;
