@@ -35,9 +35,14 @@ enum overlap_write { /* masked_fill_ through a view that overlaps itself, one in
 	OVERLAP_SETS,    /* one by one, the masked ones alone: the cell is set */
 	OVERLAP_RESTORES /* a kernel's threads write both back, and the last stays: no rule says which */
 };
+enum loss_of_one {     /* the mean of nll_loss of one sample that has no batch */
+	LOSS_AVERAGED,     /* as every mean: its weighted loss by its weight; NaN if it is ignored */
+	LOSS_ZERO_IGNORED, /* the same, but 0 if it is ignored */
+	LOSS_ALONE         /* the loss without its weight; NaN if the weight is 0, 0 if the sample is ignored */
+};
 enum layout_rule {   /* strides of results that no schema promises */
 	LAYOUT_CONVERTS, /* ATen on a CPU: an operand of another dtype is converted, as a dense copy, before strides are looked at; */
-	LAYOUT_LOADS     /* ATen on CUDA: kernels convert what they load; index and pixel_shuffle have layouts of their own */
+	LAYOUT_LOADS     /* ATen on CUDA: kernels convert what they load; index, pixel_shuffle and roll have layouts of their own */
 };
 
 /* struct target_<what> of a list of fields, and whether two are the same in each. */
@@ -59,6 +64,7 @@ enum layout_rule {   /* strides of results that no schema promises */
 	FIELD(enum clamp_beyond, clamp_beyond)                                                                                                 \
 	FIELD(enum small_overflow, small_overflow)                                                                                             \
 	FIELD(enum overlap_write, overlap_write)                                                                                               \
+	FIELD(enum loss_of_one, loss_of_one)                                                                                                   \
 	FIELD(enum layout_rule, layout)
 TARGET_RECORD(semantics, TARGET_SEMANTICS)
 

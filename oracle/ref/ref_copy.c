@@ -286,7 +286,7 @@ REFERENCE(roll, ANEW)
 		by[d] = (by[d] + s) % m.size[d];
 		roll_strides(stride, &m, d, s == 0 ? 0 : m.size[d] - s);
 	}
-	sid *out = shape_out_like(c, &m, stride);
+	sid *out = shape_out_like(c, &m, c->t->lic->semantics.layout == LAYOUT_LOADS ? NULL : stride);
 	if (!out)
 		return false;
 	for (int d = 0; d < m.rank; d++) {

@@ -1,5 +1,6 @@
 /* ref_loss.c: the negative log likelihood of labels, and what its backward sends to the classes. Its kernels compute, and add up, in the
  * tensor's dtype: each step is a scalar of it (LossNLL.cpp; measured on 2.11.0: 300 bf16 weights that sum to 306 gave 304). */
+#include "oracle/num/licence.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/row_rules.h"
 #include "oracle/ref/shape.h"
@@ -136,6 +137,52 @@ static sid total_of(struct ref_ctx *c, const struct samples *s, const sid *weigh
 	return weight ? tape_rows(c->t, SF_SUM, s->dt, weight, 1, s->count, 0) : tape_const_f(c->t, s->dt, (double)s->count);
 }
 
+/* Whether a mean is one sample's that has no batch, and the target does not average it (LOSS_ALONE). */
+static bool is_alone(struct ref_ctx *c, const struct samples *s)
+{
+	return s->reduction == MEAN && operand(c, N_self)->meta.rank == 1 && c->t->lic->semantics.loss_of_one == LOSS_ALONE;
+}
+
+/* -x, NaN if the weight is 0; so is its derivative. */
+static sid alone(struct ref_ctx *c, const struct samples *s, const sid *x, const sid *weight)
+{
+	sid minus = tape_map1(c->t, SF_NEG, s->dt, x, 1);
+	if (!weight)
+		return minus;
+	const sid *naught = ref_ids_repeat(c, zero(c, s->dt), 1), *nan = ref_ids_repeat(c, tape_const_f(c->t, s->dt, NAN), 1);
+	const sid *one = ref_ids_repeat(c, tape_const_f(c->t, s->dt, 1), 1);
+	const sid *none = ref_ids_block(c, tape_map2(c->t, SF_EQ, DT_B8, weight, naught, 1), 1);
+	const sid *factor = ref_ids_block(c, tape_map3(c->t, SF_SELECT, s->dt, none, nan, one, 1), 1);
+	return tape_map2(c->t, SF_MUL, s->dt, ref_ids_repeat(c, minus, 1), factor, 1);
+}
+
+/* nll_loss_forward_reduce_cuda_kernel_2d of Loss.cu adds halves in f32 and divides before it rounds. */
+static sid unrounded_mean(struct ref_ctx *c, const struct samples *s, const sid *loss, const sid *weight)
+{
+	const sid *wide = ref_cast(c, loss, s->count, DT_F32), *of = weight ? ref_cast(c, weight, s->count, DT_F32) : NULL;
+	sid sum = tape_rows(c->t, SF_SUM, DT_F32, wide, 1, s->count, 0);
+	sid total = of ? tape_rows(c->t, SF_SUM, DT_F32, of, 1, s->count, 0) : tape_const_f(c->t, DT_F32, (double)s->count);
+	sid mean = tape_map2(c->t, SF_DIV, DT_F32, ref_ids_repeat(c, sum, 1), ref_ids_repeat(c, total, 1), 1);
+	return *ref_cast(c, ref_ids_repeat(c, mean, 1), 1, s->dt);
+}
+
+/* The mean of losses: sum / total. x: of the samples that count. */
+static sid mean_of(struct ref_ctx *c, const struct samples *s, const sid *x, const sid *loss, const sid *weight, sid sum, sid total)
+{
+	if (!s->count && operand(c, N_self)->meta.rank == 1 && c->t->lic->semantics.loss_of_one != LOSS_AVERAGED)
+		return zero(c, s->dt);
+	const bool kernel = c->t->lic->semantics.loss_of_one == LOSS_ALONE;
+	sid mean = tape_map2(c->t, SF_DIV, s->dt, ref_ids_repeat(c, sum, 1), ref_ids_repeat(c, total, 1), 1), value;
+	if (s->count && is_alone(c, s))
+		value = alone(c, s, x, weight);
+	else if (kernel && dtype_is_narrow(s->dt))
+		value = unrounded_mean(c, s, loss, weight);
+	else
+		return mean;
+	/* its derivative is the rounded mean's */
+	return tape_map2(c->t, SF_GRAFT, s->dt, ref_ids_repeat(c, value, 1), ref_ids_repeat(c, mean, 1), 1);
+}
+
 REFERENCE(nll_loss_forward, ANEW)
 {
 	const struct ref_tensor *self = c->in[A_nll_loss_self];
@@ -156,8 +203,7 @@ REFERENCE(nll_loss_forward, ANEW)
 		return out && ref_out_ids(c, 1, s.dt, NULL, 0, NULL, &none);
 	}
 	sid total = total_of(c, &s, weight), sum = tape_rows(c->t, SF_SUM, s.dt, loss, 1, s.count, 0);
-	const sid *sums = ref_ids_repeat(c, sum, 1), *totals = ref_ids_repeat(c, total, 1);
-	sid result = s.reduction == MEAN ? tape_map2(c->t, SF_DIV, s.dt, sums, totals, 1) : sum;
+	sid result = s.reduction == MEAN ? mean_of(c, &s, x, loss, weight, sum, total) : sum;
 	return ref_out_ids(c, 0, s.dt, NULL, 0, NULL, &result) && ref_out_ids(c, 1, s.dt, NULL, 0, NULL, &total);
 }
 
@@ -180,8 +226,10 @@ static const sid *sent(struct ref_ctx *c, const struct samples *s)
 	const sid *g = ref_ids(c, c->in[A_nll_loss_backward_grad_output]), *total = ref_ids(c, c->in[A_nll_loss_backward_total_weight]);
 	if (s->reduction != MEAN || !ref_has_grad(c->r, c->in[A_nll_loss_backward_grad_output]))
 		return weighed(c, s, slopes(c, s, g, total), weight);
-	const sid *alone = ref_ids_block(c, tape_map1(c->t, SF_DETACH, s->dt, g, 1), 1);
-	const sid *value = weighed(c, s, slopes(c, s, alone, total), weight);
+	const sid *held_back = ref_ids_block(c, tape_map1(c->t, SF_DETACH, s->dt, g, 1), 1);
+	const sid *value = weighed(c, s, slopes(c, s, held_back, total), weight);
+	if (is_alone(c, s))
+		return ref_ids_block(c, tape_map2(c->t, SF_GRAFT, s->dt, value, ref_ids_repeat(c, alone(c, s, g, weight), 1), 1), 1);
 	const sid *held = weighed(c, s, slopes(c, s, g, ref_ids_repeat(c, total_of(c, s, weight), 1)), weight);
 	return ref_ids_block(c, tape_map2(c->t, SF_GRAFT, s->dt, value, held, s->count), s->count);
 }

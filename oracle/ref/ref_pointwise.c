@@ -67,12 +67,14 @@ static bool pair_meta(struct ref_ctx *c, struct pair *p, enum common common)
 }
 
 /* A number that comes first. CPU kernels look at the second operand for one to take in f32: the first is rounded like any tensor
- * (BinaryOpsKernel.cpp: is_cpu_scalar(2)). CUDA's mul takes either, its div rounds a number that comes first, too (0.1 / 2.5 in f16 is
- * 0.03998, that of f16's 0.1; 2.11.0 on an H100). In a derivative, grad * number, it comes second. */
+ * (BinaryOpsKernel.cpp: is_cpu_scalar(2)). CUDA's mul and add take either (Loops.cuh: opmath_symmetric_gpu_kernel_with_scalars), its div
+ * rounds a number that comes first, too (0.1 / 2.5 in f16 is 0.03998, that of f16's 0.1; 2.11.0 on an H100). In a derivative,
+ * grad * number, it comes second. */
 static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
 {
 	const struct scalar *s = scalar_of(c, A_elementwise_self);
-	bool product = op_info[c->n->op].licence == LC_MUL, cuda = c->t->lic->numbers_wide && (product || c->t->lic->traced);
+	const enum licence_class kernel = op_info[c->n->op].licence;
+	bool product = kernel == LC_MUL, cuda = c->t->lic->numbers_wide && (product || kernel == LC_ARITH || c->t->lic->traced);
 	bool either = wide && (c->t->lic->foreign || (c->grad && !c->t->lic->numbers_wide && product));
 	sid a = either ? shape_const_or_rounded(c, p->dt, s) : wide && cuda ? shape_const(c, DT_F32, s) : shape_number(c, s, p->dt);
 	p->at = wide && (either || cuda) ? DT_F32 : p->dt;

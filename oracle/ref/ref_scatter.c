@@ -104,6 +104,15 @@ static void lose_sign(struct ref_ctx *c, sid id)
 		v->flags &= ~NUM_MOVED;
 }
 
+/* The same neighbour; adding also makes another NaN of a NaN, which a view of another dtype shows. */
+static sid beside_half(struct ref_ctx *c, sid id, enum dtype dt)
+{
+	lose_sign(c, id);
+	if (c->t->over || !(c->t->val[id].flags & NUM_NAN))
+		return id;
+	return tape_map2(c->t, SF_MUL, dt, ref_ids_repeat(c, id, 1), ref_ids_repeat(c, tape_const_f(c->t, dt, 1), 1), 1);
+}
+
 void scatter_combine(struct ref_ctx *c, sid *out, int64_t n, const struct writes *w, const struct combine *how, int64_t *times)
 {
 	struct arena *arena = c->t->arena;
@@ -125,7 +134,7 @@ void scatter_combine(struct ref_ctx *c, sid *out, int64_t n, const struct writes
 		if (times)
 			times[i] = count[i] ? count[i] + how->with_self : 0;
 		if (!count[i] && padded)
-			lose_sign(c, out[i]);
+			out[i] = beside_half(c, out[i], how->dt);
 		if (!count[i] && !how->every)
 			continue;
 		element[h] = i;

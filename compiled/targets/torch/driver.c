@@ -199,9 +199,14 @@ static int minor_of(const char *version)
 	return major < 2 ? 0 : major > 2 ? 1000 : MAX(0, MIN(minor, 1000));
 }
 
-static struct target_semantics semantics_of(int minor, bool cuda)
+/* Loss.cu has a kernel of its own for one sample (nll_loss_forward_reduce_cuda_kernel_1d); the decomposition averages. */
+static struct target_semantics semantics_of(int minor, bool cuda, bool decomposed)
 {
-	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS, .layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
+	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS,
+		.loss_of_one = !cuda ? LOSS_AVERAGED
+			: decomposed     ? LOSS_ZERO_IGNORED
+							 : LOSS_ALONE,
+		.layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
 #define SEMANTICS(first, last, gradient, nan, beyond, small)                                                                               \
 	if (minor >= (first) && minor <= (last)) {                                                                                             \
 		s.clamp_gradient = gradient;                                                                                                       \
@@ -229,7 +234,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	const char *tanh = target_option(t, "cpp.use_decompose_tanh");
 	out->known = true;
 	out->arithmetic.kernels = kernels_of(target_stage(t)->name);
-	out->semantics = semantics_of(minor, t->device == TDEV_CUDA);
+	out->semantics = semantics_of(minor, t->device == TDEV_CUDA, out->arithmetic.kernels == &torch_inductor_kernels);
 	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	out->arithmetic.library_expm1 = minor >= 15 && t->device == TDEV_CPU;
