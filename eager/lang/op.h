@@ -114,6 +114,7 @@ enum licence_class {
 	LC_MATMUL,
 	LC_ACCUM,
 	LC_CONVERT,
+	LC_NORM,
 	NLC
 };
 

@@ -84,7 +84,7 @@ static int call(struct parser *p, const char *name)
 	static const struct {
 		const char *name;
 		enum step_kind kind;
-	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}};
+	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}, {"var", STEP_VAR}};
 	struct formula_step s = {.x = sum_of(p)};
 	s.per_row = per_row(p, s.x);
 	if (str_eq(name, "within")) {
@@ -245,6 +245,10 @@ static void parse_form(struct parser *p, int k)
 	to->n = p->nname = 0;
 	for (int q = 0; q < sf_operands(p->f); q++)
 		give_name(p, operands[q], append(p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
+	if (sf_info[p->f].arity < 0) {
+		give_name(p, "n", append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true}));
+		give_name(p, "p", append(p, (struct formula_step){.kind = STEP_PARAM, .per_row = true}));
+	}
 	if (k >= 0) {
 		bool one = formula_gives_one(p->f);
 		give_name(p, "g", append(p, (struct formula_step){.kind = STEP_COTANGENT, .per_row = one}));
@@ -276,8 +280,11 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		if (to->nform == FORMULA_FORMS)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
-		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB : 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : p.to->needs == LF_ONEDNN);
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB
+			: eat_word(&p, "shifted: ")                                                                 ? LF_SHIFTED
+			: eat_word(&p, "decomposed: ")                                                              ? LF_DECOMP
+																										: 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & (LF_ONEDNN | LF_DECOMP)) != 0);
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)

@@ -24,6 +24,8 @@ enum step_kind {
 	STEP_COTANGENT,
 	STEP_RESULT,
 	STEP_NUMBER,
+	STEP_COUNT,
+	STEP_PARAM,
 	STEP_NEG,
 	STEP_ADD,
 	STEP_SUB,
@@ -33,6 +35,7 @@ enum step_kind {
 	STEP_SUM,
 	STEP_MEAN,
 	STEP_MAX,
+	STEP_VAR,
 	STEP_WITHIN,
 	STEP_NEAR,
 	STEP_STORED
@@ -61,6 +64,11 @@ struct formula_text {
 void formula_parse(struct formula_text *to, enum sf f, int k);
 /* One number for the row? */
 static inline bool formula_is_one(const struct formula_text *t) { return t->form[0].step[t->form[0].result].per_row; }
+/* The type that sums inside a formula are formed in: a licence whose operator adds rows up in a half does so behind the formula. */
+static inline enum dtype formula_acc(const struct lic_rule *l)
+{
+	return num_format[l->acc].p < num_format[l->compute].p ? l->compute : l->acc;
+}
 /* Is the value of rows one number for each? */
 bool formula_gives_one(enum sf f);
 
@@ -70,6 +78,7 @@ struct formula_row {
 	const sid *op[3];        /* operands: v[op[k][i]] */
 	const struct num *g, *y; /* derivatives: n of each; 1 if the formula's value is one number for the row */
 	int64_t n;
+	double param; /* of the block */
 };
 /* The result of the steps, n numbers or one, rounded to h->dt: the hull of all forms that h->l permits. room: FORMULA_STEPS * n numbers,
  * at least FORMULA_STEPS; ids: 0 … n - 1. */

@@ -28,7 +28,8 @@ enum { /* names of the rows' first column */
 	CL_SCAN = LC_SCAN,
 	CL_MATMUL = LC_MATMUL,
 	CL_ACCUM = LC_ACCUM,
-	CL_CONVERT = LC_CONVERT
+	CL_CONVERT = LC_CONVERT,
+	CL_NORM = LC_NORM
 };
 
 static const struct licence_row rows[] = {
@@ -52,6 +53,7 @@ static const char *const class_names[NLC] = {
 	[LC_MATMUL] = "matmul",
 	[LC_ACCUM] = "accum",
 	[LC_CONVERT] = "convert",
+	[LC_NORM] = "norm",
 };
 
 const char *licence_class_name(enum licence_class c) { return class_names[c]; }

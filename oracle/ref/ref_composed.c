@@ -18,7 +18,7 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor)
 		mask[d] = d == dim && m->rank > 0;
 	for (int k = 0; k < ntensor; k++)
 		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
-	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len));
+	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, 0));
 }
 
 static bool forward(struct ref_ctx *c, enum sf f)

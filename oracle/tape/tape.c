@@ -274,7 +274,7 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	return b->first;
 }
 
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len)
+sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, double param)
 {
 	CHECK(sf_info[f].arity < SF_ROWS && dtype_is_float(dt));
 	int64_t n = 0, cost = 0;
@@ -286,6 +286,7 @@ sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3
 	b->c = op[2];
 	b->len = len;
 	b->dim[0] = rows;
+	b->param = param;
 	evaluate(t, b);
 	return b->first;
 }

@@ -56,6 +56,10 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
+        if role in ("cotangent", "kept"):
+            self.size = json.loads(p["example"]) if p["self"] else self.size
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(None, f"{self.size}, seed={{s}}")
         if p["self"] and role != "packed" or role == "same":
             fixed = role == "same" or (role == "any" and self.op["params"][0]["role"] == "mask")
             self.size = self.size if fixed else json.loads(p["example"])
@@ -64,6 +68,8 @@ class Example:
         if role in ("index1", "unique1", "ids"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
+        if role == "normed":
+            return self.operand(self.plain["normalized_shape"])
         if role == "labels":
             return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
         if role == "class_weights":
@@ -72,6 +78,11 @@ class Example:
             return self.operand(None, '[], seed={s}, fill="positive"')
         if role == "loss":
             return self.operand([])
+        if role == "affine":
+            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
+        if role == "moment":
+            n = len(self.plain["normalized_shape"])
+            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
         if role == "packed":    # two letters: no gradient

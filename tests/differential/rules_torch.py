@@ -73,7 +73,7 @@ class Run:
             for i, t in enumerate(call.tensors):
                 leaf = None
                 # PyTorch's gradient of it is wrong, or it has none.
-                if op["params"][t.where[0]]["role"] in ("packed", "class_weights", "total"):
+                if op["params"][t.where[0]]["role"] in ("packed", "moment", "affine", "cotangent", "kept", "class_weights", "total"):
                     out.append((t.tensor(), None))
                     continue
                 if t.dtype.is_floating_point and (i == 0 or not only_self):

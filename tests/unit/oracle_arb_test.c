@@ -219,6 +219,8 @@ static arb_fn2 *const arb_pair[NSF] = {
 #include "oracle/num/formula.def"
 };
 
+static const double PARAM = 0.25; /* what formulas of rows call p */
+
 /* The value of f at the operands of r, in r->y. */
 static void value_arb(enum sf f, struct arb_row *r, slong prec)
 {
@@ -266,7 +268,7 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 		return n;
 	}
 	formula_parse(&s, f, k);
-	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n};
+	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n, .param = PARAM};
 	formula_run(out, room, ids, &s, &row, &h);
 	return formula_is_one(&s) ? 1 : n;
 }
@@ -277,7 +279,7 @@ static void formula_holds(enum sf f, int *judged)
 	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW), operands = sf_operands(f);
 	struct sets in;
 	struct num out[ARB_ROW];
-	struct arb_row r = {.n = n};
+	struct arb_row r = {.n = n, .param = PARAM};
 	row_init(&r);
 	for (int i = 0; i < ARRAY_LEN(in.v); i++)
 		in.v[i] = number(3);
@@ -337,7 +339,7 @@ static void moved(arb_t sum, enum sf f, struct arb_row *r, int k, int i, int way
 static void derivative_is_that(enum sf f, int *judged)
 {
 	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW);
-	struct arb_row r = {.n = n};
+	struct arb_row r = {.n = n, .param = PARAM};
 	arb_struct got[ARB_ROW];
 	arb_t up, down;
 	row_init(&r), arb_init(up), arb_init(down);
