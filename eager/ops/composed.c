@@ -51,7 +51,7 @@ static bool normalized(const struct meta_ctx *c, const struct meta *input, const
 static bool parameter(const struct meta_ctx *c, const struct meta *input, const struct arg *shape, int name)
 {
 	const struct meta *m = c->in[op_arg(c->n->op, name)];
-	const bool half = dtype_is_narrow(input->dtype);
+	const bool half = dtype_is_narrow(input->dtype) || !dtype_is_float(input->dtype); /* which are refused behind this */
 	char is[SIZES_TEXT], want[SIZES_TEXT];
 	if (!m)
 		return true;
@@ -61,6 +61,8 @@ static bool parameter(const struct meta_ctx *c, const struct meta *input, const 
 			sizes_text(want, &input->size[input->rank - shape->n], shape->n));
 	if (m->dtype == input->dtype || (half && m->dtype == DT_F32))
 		return true;
+	if (name == N_bias && c->n->op == OP_native_layer_norm_backward) /* which its kernel does not read */
+		return err_limit(c->err, "a bias of another element type than the forward part has");
 	return meta_numel(input) ? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
 							 : err_limit(c->err, "parameters of other element types without elements");
 }
@@ -72,8 +74,9 @@ static bool parameters(const struct meta_ctx *c, const struct meta *input)
 	if (!normalized(c, input, shape) || !parameter(c, input, shape, N_weight) || !parameter(c, input, shape, N_bias))
 		return false;
 	if (weight && bias && weight->dtype != bias->dtype)
-		return meta_numel(input) ? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
-								 : err_limit(c->err, "parameters of other element types without elements");
+		return meta_numel(input) && c->n->op == OP_native_layer_norm
+			? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
+			: err_limit(c->err, "parameters of different element types, at which PyTorch does not look here");
 	return true;
 }
 
@@ -83,7 +86,7 @@ bool meta_layer_norm(struct meta_ctx *c)
 	if (!parameters(c, input))
 		return false;
 	if (!dtype_is_float(input->dtype))
-		return dtype_refuse(c->n->op, input->dtype, c->err);
+		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
 	return meta_body(c);
 }
 
@@ -96,7 +99,7 @@ bool meta_layer_norm_backward(struct meta_ctx *c)
 	if (!parameters(c, input))
 		return false;
 	if (!dtype_is_float(input->dtype))
-		return dtype_refuse(c->n->op, input->dtype, c->err);
+		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
 	for (int i = 0; i < c->n->arg[A_layer_norm_backward_normalized_shape].n; i++)
 		kept.size[kept.rank - 1 - i] = 1;
 	if (!meta_same_sizes(grad, input) || !meta_same_sizes(mean, &kept) || !meta_same_sizes(rstd, &kept))

@@ -281,7 +281,7 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
 		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB
-			: eat_word(&p, "shifted: ")                                                                 ? LF_SHIFTED
+			: eat_word(&p, "scaled: ")                                                                 ? LF_SCALED
 			: eat_word(&p, "decomposed: ")                                                              ? LF_DECOMP
 																										: 0;
 		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & (LF_ONEDNN | LF_DECOMP)) != 0);

@@ -32,7 +32,7 @@ enum {
 	LF_NEAR = 4194304,    /* functions of formula.def that say so have an absolute error (erf of halves, and of f32 in vectors) */
 	LF_ONEDNN = 8388608,  /* forms of formula.def that say so: oneDNN's */
 	LF_STORED = 16777216, /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
-	LF_SHIFTED = 33554432, /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
+	LF_SCALED = 33554432, /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
 	LF_LOOSE = NR_LOOSE   /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */

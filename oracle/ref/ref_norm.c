@@ -1,6 +1,7 @@
 /* ref_norm.c: layer normalisation of rows: what PyTorch's kernels make of a row's moments (formula.def has the steps, forward and backward),
  * and what they return of them. Kernels compute in f32 for halves; what they return, and backward reads again, has the dtype of the
  * weights. */
+#include "generated/op_id.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/row_rules.h"
 #include "oracle/ref/shape.h"
@@ -51,13 +52,16 @@ static bool check_dtypes(struct ref_ctx *c, struct rows *r, const struct meta *i
 	r->kept = r->dt;
 	for (int k = 1; k >= 0; k--)
 		r->kept = pair[k] ? pair[k]->meta.dtype : r->kept;
-	bool mixed = r->kept != r->dt, fits = !mixed || (dtype_is_narrow(r->dt) && r->kept == DT_F32);
+	bool mixed = r->kept != r->dt, fits = !mixed || (r->dt != DT_F64 && r->kept == DT_F32);
 	for (int k = 0; k < 2; k++)
 		fits = fits && (!pair[k] || pair[k]->meta.dtype == r->kept);
-	if (!fits && meta_numel(input) == 0)
-		return ref_unsupported(c, "weights of other dtypes without elements, at which PyTorch does not look");
+	bool reads = meta_numel(input) != 0 && (c->n->op == OP_native_layer_norm || !pair[1] || pair[1]->meta.dtype == r->kept);
+	if (!fits && !reads)
+		return ref_unsupported(c, "weights of other dtypes, at which PyTorch does not look");
 	if (!fits)
 		return err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float");
+	if (!dtype_is_float(r->dt) && meta_numel(input) == 0)
+		return ref_unsupported(c, "no elements, of an integer dtype");
 	return dtype_is_float(r->dt) || err_set(c->err, "\"%s\" not implemented for '%s'", kernel, dtype_info[r->dt].c10);
 }
 
@@ -145,12 +149,14 @@ struct upstream {
 	const sid *g, *x, *mean, *rstd, *weight; /* [elements], [elements], [rows], [rows], [elements] */
 };
 
-/* rstd * h + x * q - (q * mean + sum(h) * rstd / n), h being g * weight, and q what mean and rstd send to x (layer_norm_kernel.cpp). */
+/* rstd * g * weight + x * q - (q * mean + sum(g * weight) * rstd / n), q being what mean and rstd send to x, in the kernel's order
+ * (layer_norm_kernel.cpp): g * x may overflow where g * weight does not. */
 static const sid *to_input(struct ref_ctx *c, const struct rows *r, const struct upstream *b)
 {
 	const struct map each = {c, dtype_compute(r->dt), r->n * r->len}, row = {c, each.dt, r->n};
 	const sid *n = ref_ids_repeat(c, tape_const_f(c->t, each.dt, (double)r->len), r->n);
-	const sid *h = map2(&each, SF_MUL, b->g, b->weight), *hx = map2(&each, SF_MUL, h, b->x);
+	const sid *h = map2(&each, SF_MUL, b->g, b->weight), *hx = map2(&each, SF_MUL, map2(&each, SF_MUL, b->g, b->x), b->weight);
+	const sid *hr = map2(&each, SF_MUL, map2(&each, SF_MUL, b->g, spread(c, r, b->rstd)), b->weight);
 	const sid *s = from(c, tape_rows(c->t, SF_SUM, each.dt, h, r->n, r->len, 0), r->n);
 	const sid *sx = from(c, tape_rows(c->t, SF_SUM, each.dt, hx, r->n, r->len, 0), r->n);
 	const sid *q = map2(&row, SF_SUB, map2(&row, SF_MUL, s, b->mean), sx);
@@ -158,7 +164,7 @@ static const sid *to_input(struct ref_ctx *c, const struct rows *r, const struct
 		q = map2(&row, SF_MUL, q, b->rstd);
 	q = map2(&row, SF_DIV, q, n);
 	const sid *same = map2(&row, SF_ADD, map2(&row, SF_MUL, q, b->mean), map2(&row, SF_DIV, map2(&row, SF_MUL, s, b->rstd), n));
-	const sid *own = map2(&each, SF_ADD, map2(&each, SF_MUL, h, spread(c, r, b->rstd)), map2(&each, SF_MUL, b->x, spread(c, r, q)));
+	const sid *own = map2(&each, SF_ADD, hr, map2(&each, SF_MUL, b->x, spread(c, r, q)));
 	return map2(&each, SF_SUB, own, spread(c, r, same));
 }
 

@@ -137,6 +137,23 @@ static bool may_be_finite(const struct num *x, int64_t n)
 	return true;
 }
 
+static bool all_equal(const struct num *x, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		if (x[i].rad != 0 || x[i].hi != x[0].hi)
+			return false;
+	return true;
+}
+
+/* What a running mean may be off by where the sum is exact: it holds quotients by 1 to n. */
+static double running_mean(const struct num *x, int64_t n, const struct num_format *f)
+{
+	double abs = 0;
+	for (int64_t i = 0; i < n; i++)
+		abs += num_mag(&x[i]);
+	return f->u * abs + (double)n * f->tiny;
+}
+
 /* Of all elements of the row; x is one number for it, n times, if the step is. */
 static struct num of_row(const struct runner *r, const struct formula_step *s)
 {
@@ -150,6 +167,8 @@ static struct num of_row(const struct runner *r, const struct formula_step *s)
 	if (s->kind == STEP_SUM)
 		return y;
 	y = divided(&y, &count, true, r->inside);
+	if (r->inside->l->flags & LF_WELFORD && n > 2 && !(y.flags & NUM_SPECIAL) && !all_equal(x, n))
+		num_widen(&y, running_mean(x, n, &num_format[r->inside->l->acc]));
 	if (r->inside->l->flags & LF_WELFORD && y.flags & NUM_SPECIAL) {
 		if (may_be_finite(x, n))
 			return num_any(r->inside->dt);
