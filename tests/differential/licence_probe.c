@@ -307,7 +307,8 @@ static void check_every_row(void)
 	for (int op = 0; op < op_nrows; op++) {
 		const struct op_info *o = &op_info[op];
 		const char *why = unprobed_why(op);
-		unsigned values = o->dtypes & DTS_FLOAT, gradients = op_has(op, T_NONDIFF) ? 0 : values;
+		bool none = op_has(op, T_NONDIFF) || (o->nparam && role_has(o->param[0].role, RF_NO_GRADIENT));
+		unsigned values = o->dtypes & DTS_FLOAT, gradients = none ? 0 : values;
 		EXPECT(!why || !c.value[op], "%s has a probe in licence_probe.def, and a reason why it has none", o->name);
 		if (why)
 			continue;
