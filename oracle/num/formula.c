@@ -280,11 +280,14 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		if (to->nform == FORMULA_FORMS)
 			fail(&p, "too many forms");
 		p.to = &to->form[to->nform];
-		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN : eat_word(&p, "in steps: ") ? LF_TANHB
-			: eat_word(&p, "scaled: ")                                                                 ? LF_SCALED
-			: eat_word(&p, "decomposed: ")                                                              ? LF_DECOMP
-																										: 0;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & (LF_ONEDNN | LF_DECOMP)) != 0);
+		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN
+			: eat_word(&p, "product: ")        ? LF_PRODUCT
+			: eat_word(&p, "in steps: ")       ? LF_TANHB
+			: eat_word(&p, "fused: ")          ? LF_FUSED
+			: eat_word(&p, "decomposed: ")     ? LF_DECOMP
+											   : 0;
+		unsigned kernels = LF_ONEDNN | LF_PRODUCT | LF_DECOMP;
+		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & kernels) != 0);
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)

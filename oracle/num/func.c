@@ -270,6 +270,16 @@ UNARY(COPY)
 	return *A;
 }
 
+/* What is multiplied after a difference has been taken has two roundings of its own, of half a unit each: no more than a unit of what the
+ * difference is of. */
+UNARY(UNROUNDED)
+{
+	struct num r = *A;
+	if (!(r.flags & NUM_NOFIN))
+		num_widen(&r, how_ulp(h, num_mag(&r)));
+	return r;
+}
+
 INLINE struct num budget(struct num y, const struct how *h)
 {
 	y.dtype = (uint8_t)h->dt;

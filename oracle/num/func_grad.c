@@ -323,15 +323,16 @@ ADJ(CLAMP)
 #define LOOP_M(id)
 /* What has no derivative. */
 ADJ(NONE) { NOTHING; }
-#define g_DETACH g_NONE
-#define g_NOT    g_NONE
-#define g_EQ     g_NONE
-#define g_NE     g_NONE
-#define g_LT     g_NONE
-#define g_LE     g_NONE
-#define g_GT     g_NONE
-#define g_GE     g_NONE
-#define g_AND    g_NONE
+#define g_DETACH    g_NONE
+#define g_UNROUNDED g_COPY
+#define g_NOT       g_NONE
+#define g_EQ        g_NONE
+#define g_NE        g_NONE
+#define g_LT        g_NONE
+#define g_LE        g_NONE
+#define g_GT        g_NONE
+#define g_GE        g_NONE
+#define g_AND       g_NONE
 #define STEPS(id)                                                                                                                          \
 	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
 		int64_t n, const struct how *h)                                                                                                    \

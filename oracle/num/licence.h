@@ -11,29 +11,32 @@
 #include "oracle/num/num.h"
 
 enum {
-	LF_IEEE = NR_IEEE,    /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
-	LF_WIDE = NR_WIDE,    /* f16/bf16 intermediates may stay in f32 */
-	LF_FTZ = NR_FTZ,      /* denormals may be flushed */
-	LF_DECOMP = 8,        /* expm1 emitted as exp - 1; forms of formula.def that say so: PyTorch's decompositions */
-	LF_TANH = 4096,       /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
-	LF_RECIP = 16,        /* x / constant as x * (1 / constant) */
-	LF_STEPS = 32,        /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
-	LF_WELFORD = 64,      /* var by Welford's recurrence or by two passes, in the accumulation type */
-	LF_NARROW = 256,      /* sum and mean in a half dtype may convert a wider operand to it first */
-	LF_ONTO = 2048,       /* a matrix product that is added to something may be computed onto it, term by term */
-	LF_POW = 8192,        /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
-	LF_ZERO = 16384,      /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */
-	LF_QUOT = 32768,      /* f32 quotients inside formulas, too, are within 2 ULP only */
-	LF_EX2 = 65536,       /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
-	LF_NUMBER = 131072,   /* a number added to a half tensor stays in f32 */
-	LF_CASCADE = 262144,  /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
-	LF_MERGE = 2097152,   /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
-	LF_TANHB = 524288,    /* tanh_backward rounds each of its steps to the tensor's dtype */
-	LF_NEAR = 4194304,    /* functions of formula.def that say so have an absolute error (erf of halves, and of f32 in vectors) */
-	LF_ONEDNN = 8388608,  /* forms of formula.def that say so: oneDNN's */
-	LF_STORED = 16777216, /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
-	LF_SCALED = 33554432, /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
-	LF_LOOSE = NR_LOOSE   /* factors (alpha, beta) applied to operands or results, skipped when 0 */
+	LF_IEEE = NR_IEEE,     /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
+	LF_WIDE = NR_WIDE,     /* f16/bf16 intermediates may stay in f32 */
+	LF_FTZ = NR_FTZ,       /* denormals may be flushed */
+	LF_DECOMP = 8,         /* expm1 emitted as exp - 1; forms of formula.def that say so: PyTorch's decompositions */
+	LF_TANH = 4096,        /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
+	LF_RECIP = 16,         /* x / constant as x * (1 / constant) */
+	LF_STEPS = 32,         /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
+	LF_WELFORD = 64,       /* var by Welford's recurrence or by two passes, in the accumulation type */
+	LF_NARROW = 256,       /* sum and mean in a half dtype may convert a wider operand to it first */
+	LF_ONTO = 2048,        /* a matrix product that is added to something may be computed onto it, term by term */
+	LF_POW = 8192,         /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
+	LF_ZERO = 16384,       /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */
+	LF_QUOT = 32768,       /* f32 quotients inside formulas, too, are within 2 ULP only */
+	LF_EX2 = 65536,        /* sigmoid's exp in f32 is 2^(x * log2 e), the product rounded */
+	LF_NUMBER = 131072,    /* a number added to a half tensor stays in f32 */
+	LF_CASCADE = 262144,   /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
+	LF_MERGE = 2097152,    /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
+	LF_TANHB = 524288,     /* tanh_backward rounds each of its steps to the tensor's dtype */
+	LF_NEAR = 4194304,     /* functions of formula.def that say so have an absolute error (erf of halves, and of f32 in vectors) */
+	LF_ONEDNN = 8388608,   /* forms of formula.def that say so: oneDNN's */
+	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
+	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
+	LF_PRODUCT = 67108864, /* forms of formula.def that say so: a product is rounded before anything is subtracted from it */
+	LF_SIGN = 134217728,   /* zeros of nll_loss_backward are products, of either sign */
+	LF_FUSED = 268435456,  /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
+	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
 #define LF_ROUND   (NR_IEEE | LF_INEXACT)

@@ -75,6 +75,10 @@ void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(stru
 const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* ids, of dtype dt, as they may be where the first is or was chosen of products or quotients and the licence says LF_SCALED: unrounded. */
+const sid *ref_unrounded(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* Was it chosen as the largest of several? */
+bool ref_is_largest(struct ref_ctx *c, sid id);
 /* The number in an integer or bool scalar; false (and unsupported) if an undecided comparison made it. */
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id);
 /* The positions that an integer scalar may be, several if an undecided comparison made it. Returns how many; 0: too many to list. */

@@ -4,8 +4,8 @@
 #include "oracle/ref/row_rules.h"
 #include "oracle/ref/shape.h"
 
-/* f of the tensors that come first, all of the sizes and dtype of the first. */
-static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor)
+/* f of the tensors that come first, all of the sizes and dtype of the first. shifted: it begins with a difference from the largest. */
+static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool shifted)
 {
 	const struct meta *m = meta_of(c, 0);
 	bool mask[MAX_RANK];
@@ -18,6 +18,8 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor)
 		mask[d] = d == dim && m->rank > 0;
 	for (int k = 0; k < ntensor; k++)
 		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
+	if (shifted)
+		op[0] = ref_unrounded(c, op[0], n * len, m->dtype);
 	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, 0));
 }
 
@@ -27,7 +29,7 @@ static bool forward(struct ref_ctx *c, enum sf f)
 		(int)A_softmax_dim == (int)A_log_softmax_dim && (int)A_softmax_half_to_float == (int)A_log_softmax_half_to_float, "alike");
 	if (c->n->arg[A_softmax_half_to_float].b)
 		return err_set(c->err, "softmax with half to float conversion is not supported on CPU");
-	return of_rows(c, f, A_softmax_dim, 1);
+	return of_rows(c, f, A_softmax_dim, 1, true);
 }
 
 bool ref_softmax(struct ref_ctx *c) { return forward(c, SF_SOFTMAX); }
@@ -45,7 +47,7 @@ static bool backward(struct ref_ctx *c, enum sf f)
 		return ref_unsupported(c, "operands of different dtypes without elements, at which PyTorch does not look");
 	if (grad->dtype != output->dtype || widened)
 		return err_set(c->err, "grad_output, output and input are of different dtypes");
-	return of_rows(c, f, A_softmax_backward_dim, 2);
+	return of_rows(c, f, A_softmax_backward_dim, 2, false);
 }
 
 bool ref_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_SOFTMAX_BACKWARD); }

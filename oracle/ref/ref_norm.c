@@ -37,12 +37,13 @@ static bool check_shape(struct ref_ctx *c, struct rows *r, const struct meta *in
 }
 
 /* A weight or bias; NULL: there is none. */
-static bool check_weight(struct ref_ctx *c, const struct rows *r, const struct meta *input, const struct ref_tensor *weight, const char *name)
+static bool check_weight(
+	struct ref_ctx *c, const struct rows *r, const struct meta *input, const struct ref_tensor *weight, const char *name)
 {
 	const int64_t *size = input->size + (input->rank - r->inner);
 	return !weight || shape_equal(weight->meta.size, weight->meta.rank, size, r->inner)
-		|| err_set(c->err, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s", name, name,
-			shape_text(c, weight->meta.size, weight->meta.rank), shape_text(c, size, r->inner));
+		|| err_set(c->err, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s", name,
+			name, shape_text(c, weight->meta.size, weight->meta.rank), shape_text(c, size, r->inner));
 }
 
 /* Weights have the dtype of the elements, or all of them f32 beside halves. */

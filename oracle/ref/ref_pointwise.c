@@ -170,7 +170,12 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 		return false;
 	if (reversed)
 		swap_operands(&p);
-	if (alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1)
+	bool plain = alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1;
+	if (plain && f == SF_SUB && p.n > 0 && ref_is_largest(c, p.b[0])) {
+		p.a = ref_unrounded(c, p.a, p.n, p.dt);
+		p.b = ref_unrounded(c, p.b, p.n, p.dt);
+	}
+	if (plain)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	if (!dtype_is_float(p.dt)) {
 		const sid *factor = ref_ids_repeat(c, shape_number(c, &s, p.dt), p.n);

@@ -104,6 +104,31 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 	return ref_ids_block(c, tape_map1(c->t, SF_CAST, to, ids, n), n);
 }
 
+bool ref_is_largest(struct ref_ctx *c, sid id) { return !c->t->over && tape_block_of(c->t, id)->f == SF_MAXN; }
+
+/* Through conversions and choices to what they convert, and to the first of what they choose from. */
+static const struct tape_block *made_by(const struct tape *t, sid id)
+{
+	const struct tape_block *b = tape_block_of(t, id);
+	int64_t n = 1;
+	while (n && (b->f == SF_CAST || b->f == SF_COPY || b->f == SF_MAXN)) {
+		const sid *from = b->f == SF_MAXN ? block_list(b, id - b->first, &n) : b->a + (id - b->first);
+		id = n ? from[0] : id;
+		b = tape_block_of(t, id);
+	}
+	return b;
+}
+
+const sid *ref_unrounded(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
+{
+	if (n == 0 || c->t->over || !dtype_is_float(dt) || !(c->t->lic->rule[LC_TRANS][dt].flags & LF_SCALED))
+		return ids;
+	const struct tape_block *b = made_by(c->t, ids[0]);
+	if ((b->f != SF_MUL && b->f != SF_DIV) || !dtype_is_float(b->dt))
+		return ids;
+	return ref_cast(c, ref_ids_block(c, tape_map1(c->t, SF_UNROUNDED, b->dt, ids, n), n), n, dt);
+}
+
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt)
 {
 	if (!c->grad || !dtype_is_float(dt) || n == 0)

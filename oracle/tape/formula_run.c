@@ -210,7 +210,7 @@ static void run_step(const struct runner *r, int k)
 	case STEP_STORED:
 		for (int64_t i = 0; i < n; i++) {
 			num_put(&y[i], x[i]);
-			if (r->h->l->flags & LF_STORED)
+			if (r->h->l->flags & LF_STORED || r->s->needs & LF_PRODUCT)
 				how_step(&y[i], &(struct how){.dt = r->h->dt, .l = &(struct lic_rule){r->h->l->compute, r->h->l->acc, 0, LF_STEPS, "", 0}});
 		}
 		return;

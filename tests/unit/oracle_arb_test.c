@@ -268,7 +268,8 @@ static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, in
 		return n;
 	}
 	formula_parse(&s, f, k);
-	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n, .param = PARAM};
+	const struct formula_row row = {
+		.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n, .param = PARAM};
 	formula_run(out, room, ids, &s, &row, &h);
 	return formula_is_one(&s) ? 1 : n;
 }
@@ -723,6 +724,7 @@ static bool is_discrete(enum sf f)
 {
 	switch (f) {
 	case SF_COPY:
+	case SF_UNROUNDED:
 	case SF_DETACH:
 	case SF_GRAFT:
 	case SF_ONEOF:

@@ -150,6 +150,7 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	double r;
 	switch (b->f) {
 	case SF_COPY: return x[0];
+	case SF_UNROUNDED: return x[0] * (1 + (e->base == DT_F64 ? 0x1p-53 : 0x1p-24) * (2 * chance(50) - 1));
 	case SF_NEG: return -x[0];
 	case SF_ABS: return fabs(x[0]);
 	case SF_EXP: r = fn_exp(e, x[0]); break;
@@ -267,8 +268,8 @@ static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
 	struct formula_text s;
-	struct drawn_row r = {.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width,
-		.param = b->param};
+	struct drawn_row r = {
+		.n = (int)(maps ? b->n : b->len), .g = e->g + b->first + row * width, .y = e->v + b->first + row * width, .param = b->param};
 	formula_parse(&s, b->f, k);
 	for (int q = 0; q < sf_operands(b->f); q++)
 		for (int i = 0; i < r.n; i++)
@@ -441,6 +442,7 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 {
 	double a = e->v[id[0]], c = sf_info[b->f].arity > 1 ? e->v[id[1]] : 0;
 	switch (b->f) {
+	case SF_UNROUNDED:
 	case SF_COPY: give(e, id[0], g); break;
 	case SF_NEG: give(e, id[0], -g); break;
 	case SF_ABS: give(e, id[0], out(e, g * ((a > 0) - (a < 0)))); break;
@@ -705,6 +707,7 @@ static const struct {
 	{SF_MAX2, OP_maximum},
 	{SF_MIN2, OP_minimum},
 	{SF_COPY, OP_gather},
+	{SF_UNROUNDED, OP_softmax},
 	{SF_COPY, OP_repeat},
 	{SF_SUM, OP_sum_dim},
 	{SF_SUM, OP_index_add},
