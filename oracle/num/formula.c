@@ -246,8 +246,8 @@ static void parse_form(struct parser *p, int k)
 	for (int q = 0; q < sf_operands(p->f); q++)
 		give_name(p, operands[q], append(p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
 	if (sf_info[p->f].arity < 0) {
-		give_name(p, "n", append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true}));
-		give_name(p, "p", append(p, (struct formula_step){.kind = STEP_PARAM, .per_row = true}));
+		give_name(p, "count", append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true}));
+		give_name(p, "eps", append(p, (struct formula_step){.kind = STEP_PARAM, .per_row = true}));
 	}
 	if (k >= 0) {
 		bool one = formula_gives_one(p->f);

@@ -1,6 +1,6 @@
-/* ref_norm.c: layer normalisation of rows: what PyTorch's kernels make of a row's moments (formula.def has the steps, forward and backward),
- * and what they return of them. Kernels compute in f32 for halves; what they return, and backward reads again, has the dtype of the
- * weights. */
+/* ref_norm.c: layer normalisation of rows: what PyTorch's kernels make of a row's moments (formula.def has the steps, forward and
+ * backward), and what they return of them. Kernels compute in f32 for halves; what they return, and backward reads again, has the dtype of
+ * the weights. */
 #include "generated/op_id.h"
 #include "oracle/ref/ref_impl.h"
 #include "oracle/ref/row_rules.h"

@@ -82,7 +82,7 @@ sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 /* SF_CUMSUM / SF_CUMPROD: rows*len scalars; entry in row-major order. */
 sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t rows, int64_t len);
 /* A row of formula.def with R: `rows` rows of len entries of each operand, row-major; rows*len scalars, or one for each row.
- * param: what the formula calls p. */
+ * param: what the formula calls eps. */
 sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, double param);
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);

@@ -219,7 +219,7 @@ static arb_fn2 *const arb_pair[NSF] = {
 #include "oracle/num/formula.def"
 };
 
-static const double PARAM = 0.25; /* what formulas of rows call p */
+static const double PARAM = 0.25; /* what formulas of rows call eps */
 
 /* The value of f at the operands of r, in r->y. */
 static void value_arb(enum sf f, struct arb_row *r, slong prec)
