@@ -206,9 +206,11 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 }
 
 /* The sum of squares about the mean. */
-static double squares(const struct exec *e, const double *x, int n)
+static double squares(const struct exec *e, const double *entry, int n)
 {
-	double m = 0, q = 0, z[64];
+	double m = 0, q = 0, x[64], z[64];
+	for (int i = 0; i < n; i++) /* those of UNROUNDED are no numbers of the type computed in */
+		x[i] = inner(e, entry[i]);
 	if (chance(50)) { /* two passes */
 		memcpy(z, x, sizeof *x * (size_t)n);
 		m = acc(e, tree_sum(e, z, n) / n);
