@@ -388,6 +388,8 @@ static bool reads_storage(const struct lowering *l, int producer, int storage)
 static bool is_awaited(const struct lowering *l, int storage)
 {
 	const int reader = l->reader[storage];
+	if (reader == -1)
+		return false;
 	if (reader >= l->now)
 		return true;
 	const struct node *n = &l->p->node[reader];
@@ -511,10 +513,10 @@ bool lower(struct loops *out, const struct prog *p, const struct lower_options *
 	l.buffer_of = ARENA_NEW(a, int, nstorage);
 	l.pending = ARENA_NEW(a, int, nstorage);
 	l.reads = ARENA_ZNEW(a, int, nstorage);
-	l.reader = ARENA_ZNEW(a, int, nstorage);
+	l.reader = ARENA_NEW(a, int, nstorage);
 	l.length = ARENA_ZNEW(a, int, nstorage);
 	for (int s = 0; s < nstorage; s++)
-		l.buffer_of[s] = l.pending[s] = -1;
+		l.buffer_of[s] = l.pending[s] = l.reader[s] = -1;
 	loops_init(out, a);
 	input_buffers(&l);
 	count_reads(&l);

@@ -29,7 +29,7 @@ struct lowering {
 	int *buffer_of;      /* by storage; -1: not in memory */
 	int *pending;        /* by storage: the row that would fill it; -1: none */
 	int *reads;          /* by storage: how many rows and results read it */
-	int *reader;         /* by storage: the last row of those */
+	int *reader;         /* by storage: the last row of those; -1: none */
 	int *length;         /* by storage: how many rows the chain has that is pending there */
 	int longest;         /* of the chains that the row being lowered reads */
 	int now;             /* the row that is being lowered */

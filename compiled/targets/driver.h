@@ -7,6 +7,7 @@
 #define SCATTERPROOF_DRIVER_H
 
 #include "compiled/targets/target.h"
+#include "compiled/targets/trace.h"
 #include "eager/base/proc.h"
 #include "eager/lang/prog.h"
 #include "eager/lang/result.h"
@@ -125,6 +126,9 @@ struct target_driver {
 	/* Appends what that interpreter's installation says that it runs on: lines about versions, the system, processors, libraries, fit to be
 	 * shown to anybody. False: it says nothing. NULL: it cannot be asked. */
 	bool (*about)(struct strbuf *out, const char *python);
+
+	/* Runs, traces or compares a function of the user's (trace.h). NULL: the family takes no functions. */
+	void (*trace)(struct traced *out, struct arena *a, const struct trace_request *r, const struct exec_options *o);
 
 	/* Is every operator of p written in p's surface (on t), none of it as in aten? NULL: the family has no surfaces. */
 	bool (*spelled)(const struct prog *p, const struct target *t);

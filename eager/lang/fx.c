@@ -254,6 +254,15 @@ static void list_positions(struct prog *p, const struct node *n, const struct ar
 	}
 }
 
+/* Of the tensor that has a score per class, which need not be the row's first. */
+static int64_t classes_of(const struct prog *p, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (op_info[n->op].param[k].role == R_CLASSES && n->arg[k].tag == ARG_TENSOR)
+			return size_along(node_meta(p, n->arg[k].node), -1);
+	return 1;
+}
+
 void fx_positions(struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
@@ -270,6 +279,8 @@ void fx_positions(struct prog *p)
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
+			else if (role == R_LABELS)
+				use_as_position(p, a->node, classes_of(p, n), false, 0);
 			else if (role == R_ROWS)
 				use_as_position(p, a->node, n->arg[op_arg(n->op, N_num_weights)].i.value, false, 0);
 			else if (role_is_positions(role))

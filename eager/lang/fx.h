@@ -13,7 +13,7 @@
 
 struct fx_graph {
 	int line;         /* of `def`, from 1 */
-	const char *text; /* from the beginning of that line to the end of `return`, not NUL-terminated; in the arena */
+	const char *text; /* from the beginning of that line to the end of `return`, NUL-terminated; in the arena */
 	size_t len;
 };
 /* The graphs of a text, in its order; returns how many, 0 if nothing in it looks like one. */

@@ -4,6 +4,7 @@
  * so that a bare name like `add` can be resolved by trying its overloads: the first whose schema accepts the raw values wins. */
 #include "eager/lang/fill.h"
 #include "eager/lang/fx.h"
+#include "eager/lang/fx_cut.h"
 #include "eager/lang/text_reader.h"
 #include "generated/op_input.h"
 
@@ -11,84 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- annotations ---------------------------------------------------------------------------------------------------------- */
-
-struct annotation {
-	bool given, has_stride, is_sym;
-	struct meta meta;
-	int64_t sym;
-	int line, col;
-};
-
-static bool int_row(struct text_reader *r, const char **s, int64_t *out, int *n)
-{
-	if (**s != '[')
-		return FAIL(r, "annotation: expected '['");
-	(*s)++;
-	for (*n = 0; **s != ']'; (*n)++) {
-		char *stop;
-		if (*n)
-			*s += strspn(*s, ", ");
-		if (*n == MAX_RANK)
-			return FAIL(r, "annotation: rank exceeds %d", MAX_RANK);
-		out[*n] = strtoll(*s, &stop, 10);
-		if (stop == *s && r->mode == READ_LENIENT && token_word_char(**s, true))
-			return FAIL(r, "annotation: '%.*s' is a symbol; print the graph of a call that is compiled with dynamic=False",
-				(int)strcspn(*s, ",]"), *s);
-		if (stop == *s)
-			return FAIL(r, "annotation: expected an integer");
-		*s = stop + strspn(stop, " ");
-	}
-	(*s)++;
-	return true;
-}
-
-static bool annotation(struct text_reader *r, struct annotation *out)
-{
-	token_blanks(r);
-	struct raw v;
-	*out = (struct annotation){.given = true, .line = r->line, .col = (int)(r->s - r->line_start) + 1};
-	if (token_peek(r) != '"')
-		return FAIL(r, "expected an annotation in double quotes");
-	if (!raw_string(r, &v, '"'))
-		return false;
-	const char *s = v.s;
-	if (str_starts(s, "Sym(")) {
-		out->is_sym = true;
-		out->sym = strtoll(s + 4, NULL, 10);
-		return true;
-	}
-	out->meta.absent = str_eq(s, "None");
-	if (out->meta.absent)
-		return true;
-	char dt[8] = "";
-	size_t n = strcspn(s, "[");
-	if (n < sizeof dt)
-		memcpy(dt, s, n);
-	struct meta *m = &out->meta;
-	if (!dtype_find(&m->dtype, dt))
-		return FAIL(r, "annotation: '%s' does not start with a dtype%s", v.s, dtype_guess(&(struct guess){0}, dt));
-	s += n;
-	if (!int_row(r, &s, m->size, &m->rank))
-		return false;
-	int nstride = 0;
-	if (*s == '[') {
-		if (!int_row(r, &s, m->stride, &nstride))
-			return false;
-		if (nstride != m->rank)
-			return FAIL(r, "annotation: %d sizes but %d strides", m->rank, nstride);
-		out->has_stride = true;
-	}
-	if (str_eq(s, "meta"))
-		m->device = DEV_META;
-	else if (*s && r->mode == READ_LENIENT && m->rank > 0 && !unsaid_on_device(r, s)) /* a 0-d one goes with tensors anywhere */
-		return FAIL(r, "annotation: a tensor on %s, but others are on %s: only graphs on one device can be judged", s, r->device);
-	else if (str_eq(s, "cpu") && r->mode == READ_STRICT)
-		m->device = DEV_CPU;
-	else if (*s && r->mode == READ_STRICT)
-		return FAIL(r, "annotation: unknown device '%s'", s);
-	return true;
-}
+/* ---- rows ------------------------------------------------------------------------------------------------------------------- */
 
 static bool verify(struct text_reader *r, const struct annotation *an, const struct node *n, const struct meta *m)
 {
@@ -173,7 +97,7 @@ static bool finish_node(struct text_reader *r, int node, const struct annotation
 	n = &r->p->node[node];
 	if (!nan || n->refusal)
 		return true;
-	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym != n->sym_value))
+	if (node_is_sym(n) != an[0].is_sym || (an[0].is_sym && an[0].sym.value != n->sym_value))
 		return err_at(r->err, an[0].line, an[0].col, "%s: '%s' is annotated differently from its value", op_info[n->op].name, n->name);
 	if (node_is_sym(n))
 		return true;
@@ -182,28 +106,6 @@ static bool finish_node(struct text_reader *r, int node, const struct annotation
 	for (int k = 0; k < nan; k++)
 		if (!verify(r, &an[k], n, &n->out[k].meta))
 			return false;
-	return true;
-}
-
-static bool annotations(struct text_reader *r, struct annotation *an, int *nan)
-{
-	*nan = 0;
-	if (!token_eat(r, ":"))
-		return true;
-	if (!token_eat(r, "(")) {
-		*nan = 1;
-		return annotation(r, &an[0]);
-	}
-	while (!token_eat(r, ")")) {
-		if (*nan && !token_want(r, ","))
-			return false;
-		if (token_eat(r, ")"))
-			break;
-		if (*nan == MAX_OUTS)
-			return FAIL(r, "more than %d annotations", MAX_OUTS);
-		if (!annotation(r, &an[(*nan)++]))
-			return false;
-	}
 	return true;
 }
 
@@ -219,19 +121,26 @@ static bool line_has(const struct text_reader *r, const char *part)
 	return false;
 }
 
-/* A parameter, an attribute or a declaration with an annotation: an input with a seed of its own. */
-static bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
+static struct arg sizes(struct prog *p, const struct iexpr *i, int n)
+{
+	struct arg a = {.tag = ARG_INTS, .n = n, .ints = ARENA_NEW(p->arena, struct iexpr, n)};
+	memcpy(a.ints, i, (size_t)n * sizeof *i);
+	return a;
+}
+
+/* A parameter, an attribute or a declaration: an input with a seed of its own; an integer is what its expression says. */
+bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an)
 {
 	if (an->is_sym)
-		return err_at(r->err, line, col, "'%s' is a symbol; print the graph of a call that is compiled with dynamic=False", name);
+		return symbol_bind(r, name, &an->sym);
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
 	struct prog *p = r->p;
 	p->node[node].op = OP_input;
-	p->node[node].arg[A_input_size] = arg_ints(p, an->meta.size, an->meta.rank);
+	p->node[node].arg[A_input_size] = sizes(p, an->size, an->meta.rank);
 	if (an->has_stride)
-		p->node[node].arg[A_input_stride] = arg_ints(p, an->meta.stride, an->meta.rank);
+		p->node[node].arg[A_input_stride] = sizes(p, an->stride, an->meta.rank);
 	p->node[node].arg[A_input_dtype] = arg_dtype(an->meta.dtype);
 	p->node[node].arg[A_input_seed] = arg_int(++r->nplaceholder);
 	return finish_node(r, node, an, 1);
@@ -266,6 +175,20 @@ static bool subscript(struct text_reader *r, int node, const char *tuple, int co
 	return raw_resolve(r, node, "getitem", raw, 2, r->line, col);
 }
 
+/* The value of one of Python's operators; what PyTorch says that it is must be what it is. */
+static bool integer(struct text_reader *r, const char *name, const struct annotation *an)
+{
+	struct raw v;
+	int col = (int)(r->s - r->line_start) + 1;
+	if (!raw_value(r, &v))
+		return false;
+	if (v.tag != RAW_INT)
+		return err_at(r->err, r->line, col, "'%s' is annotated as an integer, and is none", name);
+	if (v.i.value != an->sym.value)
+		return err_at(r->err, an->line, an->col, "'%s' is annotated differently from its value", name);
+	return symbol_bind(r, name, &v.i);
+}
+
 static bool node_line(struct text_reader *r)
 {
 	char name[MAX_NAME], op[2 * MAX_NAME];
@@ -275,7 +198,7 @@ static bool node_line(struct text_reader *r)
 	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
 	int nan, nraw;
 	bool done = false;
-	if (!token_word(r, name, sizeof name, false) || !annotations(r, an, &nan))
+	if (!token_word(r, name, sizeof name, false) || !annotations_read(r, an, &nan))
 		return false;
 	if (r->mode == READ_LENIENT && (!declaration(r, name, line, col, an, nan, &done) || done))
 		return done && !r->err->msg[0];
@@ -285,6 +208,8 @@ static bool node_line(struct text_reader *r)
 		char attribute[2 * MAX_NAME];
 		return token_word(r, attribute, sizeof attribute, true) && annotated_input(r, name, line, col, an);
 	}
+	if (nan == 1 && an[0].is_sym && r->symbols && !line_has(r, "torch.ops.") && !line_has(r, "(")) /* mul: "Sym(s37**2)" = x * x */
+		return integer(r, name, &an[0]);
 	if (!new_node(r, name, line, col))
 		return false;
 	int node = r->p->nnode - 1;
@@ -309,6 +234,33 @@ static bool node_line(struct text_reader *r)
 	return finish_node(r, node, an, nan);
 }
 
+/* A row, or in its place what is left of the graph without it. */
+static bool row(struct text_reader *r)
+{
+	struct text_reader before = *r;
+	struct err why = {0};
+	bool over = false;
+	if (!r->cut)
+		return node_line(r);
+	if (!cut_passes(r, &over) || over)
+		return over;
+	before = *r;
+	const int nnode = r->p->nnode, nexpr = r->p->nexpr, nbound = r->symbols->n, nsym = r->symbols->nsym;
+	r->err = &why;
+	bool read = node_line(r);
+	r->err = before.err;
+	if (read) {
+		r->cut->nread += r->p->nnode > nnode && r->p->node[nnode].op != OP_input;
+		return true;
+	}
+	r->p->nnode = nnode;
+	r->p->nexpr = nexpr;
+	r->symbols->n = nbound;
+	r->symbols->nsym = nsym;
+	*r = before;
+	return cut_row(r, nnode, &why);
+}
+
 static bool known_node(struct text_reader *r, int *node)
 {
 	char name[MAX_NAME];
@@ -320,6 +272,36 @@ static bool known_node(struct text_reader *r, int *node)
 	return *node >= 0 ? true : err_at(r->err, r->line, col, "'%s' is not defined", name);
 }
 
+/* Sizes that the backward needs. They are no results: what they are, the program's own sizes say. */
+static bool integer_returned(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	struct iexpr i;
+	struct text_reader before = *r;
+	struct err ignored = {0};
+	r->err = &ignored;
+	bool is = token_word(r, name, sizeof name, false);
+	int node = is ? prog_find(r->p, name) : -1;
+	is = is && (node >= 0 ? node_is_sym(&r->p->node[node]) : symbol_value(r, name, &i));
+	r->err = before.err;
+	r->s = is ? r->s : before.s;
+	return is;
+}
+
+/* A value that a graph returns of which rows may have been cut out. */
+static bool cut_returned(struct text_reader *r)
+{
+	char name[MAX_NAME];
+	struct text_reader before = *r;
+	int node;
+	if (!token_word(r, name, sizeof name, false))
+		return false;
+	if (cut_has(r, name) || cut_elsewhere(r, name))
+		return true;
+	r->s = before.s;
+	return known_node(r, &node) && cut_return(r, node);
+}
+
 /* `return (a, None, [b, c])` and `return pytree.tree_unflatten([a, b], self._out_spec)` of a printed graph, over one line or several: its
  * tensors in order. */
 static bool returned_tree(struct text_reader *r)
@@ -328,8 +310,10 @@ static bool returned_tree(struct text_reader *r)
 		token_skip_line(r);
 	const char *close = token_eat(r, "(") ? ")" : token_eat(r, "[") ? "]" : NULL;
 	if (!close) {
-		if (token_keyword(r, "None"))
+		if (token_keyword(r, "None") || integer_returned(r))
 			return true;
+		if (r->cut)
+			return cut_returned(r);
 		if (r->p->nret == MAX_RETURNS)
 			return FAIL(r, "more than %d returned values", MAX_RETURNS);
 		return known_node(r, &r->p->ret[r->p->nret]) && (r->p->nret++, true);
@@ -548,6 +532,27 @@ static bool call_line(struct text_reader *r)
 	return true;
 }
 
+/* Behind `x:`. One that cannot be said is nothing that a graph without some of its rows needs. */
+static bool parameter(struct text_reader *r, const char *name, int line, int col)
+{
+	struct annotation an;
+	struct raw text;
+	struct text_reader before = *r;
+	struct err why = {0};
+	r->err = r->cut ? &why : before.err;
+	bool read = annotation_read(r, &an), late = read && r->cut && r->cut->late && !an.is_sym;
+	if (late)
+		cut_later(r, name, line, col, &an);
+	read = read && (late || annotated_input(r, name, line, col, &an));
+	r->err = before.err;
+	if (read || !r->cut)
+		return read;
+	r->s = before.s;
+	token_blanks(r);
+	cut_parameter(r, name, &why);
+	return token_peek(r) == '"' ? raw_string(r, &text, '"') : FAIL(r, "expected an annotation in double quotes");
+}
+
 /* def forward(self, x: "f32[4, 13][13, 1]cpu", ...): each parameter becomes an input with a seed of its own. */
 static bool def_line(struct text_reader *r)
 {
@@ -561,11 +566,10 @@ static bool def_line(struct text_reader *r)
 			break;
 		token_blanks(r);
 		int line = r->line, col = (int)(r->s - r->line_start) + 1;
-		struct annotation an;
 		if (!token_word(r, name, sizeof name, false))
 			return false;
 		if (token_eat(r, ":")) {
-			if (!annotation(r, &an) || !annotated_input(r, name, line, col, &an))
+			if (!parameter(r, name, line, col))
 				return false;
 		} else if (!str_eq(name, "self") && !str_eq(name, "primals") && !str_eq(name, "tangents")) { /* those are declared below */
 			return err_at(r->err, line, col, "parameter '%s' has no annotation: its sizes are unknown", name);
@@ -637,7 +641,7 @@ static bool statement(struct text_reader *r)
 		return surface_line(r);
 	if (r->p->nret)
 		return FAIL(r, "a node after `return`");
-	return node_line(r);
+	return row(r);
 }
 
 /* `;  x = y = None` says when a tensor goes; another declaration is a statement of its own. */
@@ -663,7 +667,8 @@ static bool header(struct text_reader *r)
 	return true;
 }
 
-bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
+static bool read_text(
+	struct prog *out, struct fx_cut *cut, struct symbols *symbols, struct arena *a, const char *text, size_t len, int mode, struct err *err)
 {
 	struct prog p;
 	prog_init(&p, a);
@@ -676,6 +681,8 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		.line = 1,
 		.mode = mode,
 		.defining = -1,
+		.symbols = symbols,
+		.cut = cut,
 		.err = err ? err : &local};
 	if (len > MAX_TEXT)
 		return FAIL(&r, "program text longer than %d bytes", MAX_TEXT);
@@ -693,8 +700,10 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		}
 		token_skip_line(&r);
 	}
-	if (!p.nret && !r.return_line)
+	if (!p.nret && !r.return_line && !(cut && cut->next >= 0))
 		return FAIL(&r, "no `return`");
+	if (cut)
+		cut_returns(&p, cut, 0);
 	if (r.nplaceholder)
 		fx_positions(&p);
 	p.must_raise = r.raises_line != 0;
@@ -709,4 +718,41 @@ bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, 
 		return false;
 	*out = p;
 	return true;
+}
+
+/* With the first values of its symbols that all rows can have; else with what is wrong with the first of all. Rows that are cut out are
+ * what is wrong, too. */
+static bool read_printed(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
+{
+	enum { ATTEMPTS = 3 };
+	struct symbols *y = ARENA_NEW(a, struct symbols, 1);
+	struct err other = {0};
+	bool read = false;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct fx_cut now = cut ? (struct fx_cut){.arena = a, .from = cut->from, .late = cut->late, .next = -1} : (struct fx_cut){0};
+		struct prog p;
+		*y = (struct symbols){.attempt = i};
+		bool ok = read_text(&p, cut ? &now : NULL, y, a, text, len, READ_LENIENT, i ? err_clear(&other) : err);
+		bool better = ok && (!read || (cut && now.ncut < cut->ncut));
+		if (better)
+			*out = p;
+		if (better && cut)
+			*cut = now;
+		read |= ok;
+		if ((read && (!cut || !cut->ncut)) || !y->nsym)
+			break;
+	}
+	if (read && err)
+		err_clear(err);
+	return read;
+}
+
+bool prog_read(struct prog *out, struct arena *a, const char *text, size_t len, int mode, struct err *err)
+{
+	return mode == READ_LENIENT ? read_printed(out, NULL, a, text, len, err) : read_text(out, NULL, NULL, a, text, len, mode, err);
+}
+
+bool fx_read_cut(struct prog *out, struct fx_cut *cut, struct arena *a, const char *text, size_t len, struct err *err)
+{
+	return read_printed(out, cut, a, text, len, err);
 }

@@ -1,5 +1,5 @@
-/* text_reader.h: what the files of the reader share (text_read.c: lines and statements; text_token.c, text_value.c, text_coerce.c). A
- * function that returns false has set r->err, at the place where the text stops making sense. */
+/* text_reader.h: what the files of the reader share (text_read.c: lines and statements; the others: parts of them). A function that returns
+ * false has set r->err, at the place where the text stops making sense. */
 #ifndef SCATTERPROOF_TEXT_READER_H
 #define SCATTERPROOF_TEXT_READER_H
 
@@ -19,7 +19,16 @@ struct raw {
 	const char *name; /* given as name=value */
 };
 
-enum { MAX_DEVICE = 16 };
+enum { MAX_DEVICE = 16, MAX_BOUND = 256 };
+/* bound: integers by name: parameters "Sym(s37)", rows "Sym(2*s37)" of Python's operators. attempt: which values symbols get. */
+struct symbols {
+	int n, nsym, attempt;
+	bool inside; /* an annotation is being read */
+	struct bound {
+		const char *name;
+		struct iexpr i;
+	} bound[MAX_BOUND];
+};
 struct text_reader {
 	struct prog *p;
 	struct arena *a;
@@ -29,6 +38,8 @@ struct text_reader {
 	int return_line, backward_line, raises_line; /* 0: none yet */
 	bool surface_given;
 	char device[MAX_DEVICE]; /* lenient: where the graph's tensors lie; "": nothing has said it */
+	struct symbols *symbols; /* lenient: integers of a printed graph that are no rows (text_symbol.c) */
+	struct fx_cut *cut;      /* lenient: rows that cannot be read are cut out (fx_cut.h); NULL: they are errors */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -49,6 +60,42 @@ bool token_keyword(struct text_reader *r, const char *k);                   /* p
 /* ---- text_value.c ---- */
 bool raw_string(struct text_reader *r, struct raw *out, char quote); /* at the opening quote */
 bool raw_value(struct text_reader *r, struct raw *out);
+bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, const struct raw *y);
+
+/* ---- text_annotation.c ---- */
+/* What a quoted text in a printed graph, or in a program, says of a tensor. */
+struct annotation {
+	bool given, has_stride, is_sym;
+	struct meta meta;
+	struct iexpr size[MAX_RANK], stride[MAX_RANK]; /* meta's, of which a printed graph may say by which symbols they are made */
+	struct iexpr sym;
+	int line, col;
+};
+bool annotation_read(struct text_reader *r, struct annotation *out);           /* at its quote */
+bool annotations_read(struct text_reader *r, struct annotation *an, int *nan); /* `: "…"` or `: ("…", "…")`, if it stands there */
+
+/* ---- text_read.c ---- */
+bool annotated_input(struct text_reader *r, const char *name, int line, int col, const struct annotation *an);
+
+/* ---- text_symbol.c ---- */
+/* The integer at *s inside an annotation: a number, or an expression over symbols, as "s37*((s37**2)//s5)". Past it. */
+bool symbol_expr(struct text_reader *r, const char **s, const char *end, struct iexpr *out);
+bool symbol_bind(struct text_reader *r, const char *name, const struct iexpr *i); /* name stands for it from now on */
+/* The integer that a name stands for, or, inside an annotation, the symbol of that name, which is made if it is new. */
+bool symbol_value(struct text_reader *r, const char *name, struct iexpr *out);
+bool symbol_call(struct text_reader *r, const char *name, struct raw *out); /* Max(…), Min(…), Mod(…) behind the name */
+
+/* ---- text_cut.c ---- */
+/* The row that begins where r stands cannot be read, for this reason: past it, without it. nnode: before it was tried. */
+bool cut_row(struct text_reader *r, int nnode, const struct err *why);
+/* A row is passed over (*over), because it was read before or no more fit; or what it reads of those before becomes inputs, now. */
+bool cut_passes(struct text_reader *r, bool *over);
+void cut_later(struct text_reader *r, const char *name, int line, int col, const struct annotation *an);
+void cut_parameter(struct text_reader *r, const char *name, const struct err *why);
+void cut_name(struct text_reader *r, const char *name); /* nothing has this name, and it is no error */
+bool cut_has(const struct text_reader *r, const char *name);
+bool cut_elsewhere(const struct text_reader *r, const char *name); /* another program has it, and returns it if it must */
+bool cut_return(struct text_reader *r, int node);                  /* a value that the graph returns, or that a row takes that was cut */
 
 /* ---- text_coerce.c ---- */
 /* The data that v lists, for argument q of an input row. */

@@ -126,6 +126,12 @@ static bool named_value(struct text_reader *r, struct raw *out)
 			out->tag = RAW_NODE;
 			out->node = node;
 		} else {
+			if (r->symbols && r->symbols->inside && token_peek(r) == '(')
+				return symbol_call(r, name, out);
+			if (r->symbols && symbol_value(r, name, &out->i)) {
+				out->tag = RAW_INT;
+				return true;
+			}
 			out->s = arena_strdup(r->a, name);
 			return r->mode != READ_LENIENT || token_peek(r) != '(' || constructed(r, out);
 		}
@@ -215,7 +221,7 @@ static bool raw_atom(struct text_reader *r, struct raw *out)
 	return ok;
 }
 
-static bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, const struct raw *y)
+bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, const struct raw *y)
 {
 	if (x->tag != RAW_INT || y->tag != RAW_INT)
 		return FAIL(r, "arithmetic on something that is not an integer");
@@ -230,9 +236,28 @@ static bool raw_combine(struct text_reader *r, struct raw *x, enum expr_op op, c
 	return false;
 }
 
+/* s37**2, in annotations. */
+static bool raw_power(struct text_reader *r, struct raw *out)
+{
+	struct raw y;
+	if (!raw_atom(r, out))
+		return false;
+	if (!r->symbols || !r->symbols->inside || !token_eat(r, "**"))
+		return true;
+	if (!raw_atom(r, &y))
+		return false;
+	if (y.tag != RAW_INT || y.i.expr >= 0 || y.i.value < 1 || y.i.value > MAX_DEPTH)
+		return FAIL(r, "a power that is no small number");
+	const struct raw base = *out;
+	for (int64_t k = 1; k < y.i.value; k++)
+		if (!raw_combine(r, out, EX_MUL, &base))
+			return false;
+	return true;
+}
+
 static bool raw_product(struct text_reader *r, struct raw *out)
 {
-	if (!raw_atom(r, out))
+	if (!raw_power(r, out))
 		return false;
 	for (;;) {
 		struct raw y;
@@ -245,7 +270,7 @@ static bool raw_product(struct text_reader *r, struct raw *out)
 			op = EX_MOD;
 		else
 			return true;
-		if (!raw_atom(r, &y) || !raw_combine(r, out, op, &y))
+		if (!raw_power(r, &y) || !raw_combine(r, out, op, &y))
 			return false;
 	}
 }

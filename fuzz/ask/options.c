@@ -45,6 +45,7 @@ enum opt {
 	O_JSON,
 	O_QUIET,
 	O_EXPECT,
+	O_ARGS,
 	O_SCRIPT,
 	O_FULL,
 	O_ARTIFACTS,
@@ -124,6 +125,9 @@ static const struct option_row opts[NOPTS] = {
 		"no status line, no reports; of `check` only programs that do not pass, and the summary"},
 	[O_EXPECT] = {"--expect", "VERDICT", "check",
 		"every program must get it: exit code 0 if so, 1 if one diverges instead, else 4 (or 2, 3)"},
+	[O_ARGS] = {"--args", "ARGUMENTS", "check",
+		"of FILE.py:NAME: what the function is called with, as it would stand in a call in that file, where torch is known, too: "
+		"'torch.randn(3, 4), dim=1'; without it NAME gives (function or module, inputs)"},
 	[O_SCRIPT] = {"--script", "FILE", "repro check",
 		"write a stand-alone Python script that shows the finding ('-': standard output), as a bug report wants it: a few lines, eager "
 		"beside compiled, run on every installed version first (a minute; what triage kept is not run again, but with --python); where "
@@ -175,8 +179,10 @@ const struct option_table options_table = {opts, values, NOPTS};
 
 static const struct verb_info verbs[] = {
 	{"fuzz", "--target NAME [--db FILE] [--time T] ...", "run a campaign: generate, judge against the reference, keep what diverges", 0},
-	{"check", "FILE|DIR... [--target NAME]",
-		"judge programs on targets (files of one or many, directories, pasted FX dumps, '-'); default: builtin:eager", MAX_FILES},
+	{"check", "FILE|DIR|FILE.py:NAME... [--target NAME]",
+		"judge programs on targets (files of one or many, directories, pasted FX dumps, '-'; the graphs of a Python function); "
+		"default: builtin:eager",
+		MAX_FILES},
 	{"triage", "[ID] --db FILE [--time T --jobs N]",
 		"confirm, minimize and blame (every open finding that has no cause yet); then show the causes, the most serious first", 1},
 	{"confirm", "ID --db FILE | FILE --target NAME",
@@ -306,6 +312,7 @@ static bool apply(struct options *o, enum opt k, const char *v, struct err *err)
 	case O_SCRIPT: o->script = v; return true;
 	case O_FULL: o->full = true; return true;
 	case O_ARTIFACTS: o->artifacts = v; return true;
+	case O_ARGS: o->args = v; return true;
 	case O_EXPECT: return verdict_find(&o->expect, v, err);
 	case O_OUT: o->out = v; return true;
 	case O_FOLDER:

@@ -30,7 +30,8 @@ struct options {
 	const char *sample[MAX_TARGETS]; /* as they were given */
 	int nsample;                     /* the last of them are those of --sample … */
 	int64_t every;                   /* … which get every program whose number is a multiple of this */
-	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus;
+	const char *db, *policy, *ops, *dtypes, *python, *script, *artifacts, *out, *print_after, *part, *defect, *into, *baseline, *corpus,
+		*args;
 	double time_s;   /* --time; 0: no limit */
 	double finish_s; /* of a finding under `triage` that is minimised: when it ends, in place of time_s; 0: then, too */
 	int64_t program; /* --program, if one_program */

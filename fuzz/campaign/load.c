@@ -12,7 +12,7 @@
 struct loading {
 	const char *path;
 	loaded_fn *fn;
-	unread_fn *unread; /* or NULL */
+	struct load_telling tell; /* members may be NULL */
 	void *ctx;
 	int64_t nfile;
 	int rc; /* exit_of_both so far */
@@ -28,8 +28,24 @@ static void pass_over(struct loading *l, int nprogram, const struct err *err, in
 	l->rc = exit_of_both(l->rc, EXIT_USAGE);
 	struct err at = *err;
 	at.line += at.line ? line - 1 : 0;
-	if (l->unread)
-		l->unread(l->ctx, l->path, nprogram, &at);
+	if (l->tell.unread)
+		l->tell.unread(l->tell.ctx, l->path, nprogram, &at);
+}
+
+static void hand_over(struct loading *l, const char *name, const struct prog *p, const char *text, size_t n)
+{
+	struct arena a;
+	arena_init(&a);
+	bug_context(arena_printf(&a, "%s:\n%.*s", name, (int)n, text));
+	int rc = l->fn(l->ctx, name, p);
+	bug_context(NULL);
+	l->rc = exit_of_both(l->rc, rc);
+	arena_free(&a);
+}
+
+static const char *name_of(const struct loading *l, int line, bool alone, struct arena *a)
+{
+	return alone ? l->path : arena_printf(a, "%s:%d", l->path, line);
 }
 
 /* One program, whose text begins at this line of the file. */
@@ -40,10 +56,7 @@ static void load_one(struct loading *l, const char *text, size_t n, int line, bo
 	struct err err = {0};
 	arena_init(&a);
 	if (prog_read(&p, &a, text, n, mode, &err)) {
-		bug_context(arena_printf(&a, "%s:%d:\n%.*s", l->path, line, (int)n, text));
-		int rc = l->fn(l->ctx, alone ? l->path : arena_printf(&a, "%s:%d", l->path, line), &p);
-		bug_context(NULL);
-		l->rc = exit_of_both(l->rc, rc);
+		hand_over(l, name_of(l, line, alone, &a), &p, text, n);
 	} else {
 		if (!err.line)
 			err.line = err.col = 1;
@@ -52,7 +65,28 @@ static void load_one(struct loading *l, const char *text, size_t n, int line, bo
 	arena_free(&a);
 }
 
-/* A pasted dump: every graph of it that has known operators only; what the others need is said once. */
+/* One graph of a dump in the rows that can be read. False: there are none, and nothing was said. */
+static bool load_rows(struct loading *l, const struct fx_graph *g, int line, bool alone)
+{
+	struct arena a;
+	struct prog *p;
+	struct err err = {0};
+	arena_init(&a);
+	struct fx_cut *cut = ARENA_NEW(&a, struct fx_cut, 1);
+	int n = fx_programs(&p, cut, &a, g->text, g->len, &err);
+	bool read = n > 0 && cut->nread > 0;
+	const char *name = name_of(l, line, alone, &a);
+	for (int i = 0; i < n && read; i++) {
+		if (i == 0)
+			l->tell.graph(l->tell.ctx, name, g, line, cut);
+		hand_over(l, n == 1 ? name : arena_printf(&a, "%s, program %d of %d", name, i + 1, n), &p[i], g->text, g->len);
+	}
+	arena_free(&a);
+	return read;
+}
+
+/* A pasted dump: every graph of it that has known operators only, or, if the caller wants, those in what is known of them; what the others
+ * need is said once. */
 static void load_dump(struct loading *l, const char *text, size_t n, int line, bool alone)
 {
 	struct arena a;
@@ -63,17 +97,20 @@ static void load_dump(struct loading *l, const char *text, size_t n, int line, b
 	sb_init(&names);
 	int ngraph = fx_graphs(&g, &a, text, n), first = fx_unknown(&names, text, n);
 	for (int i = 0; i < ngraph; i++) {
+		const int at = line + g[i].line - 1;
 		struct strbuf own;
 		sb_init(&own);
-		if (fx_unknown(&own, g[i].text, g[i].len))
-			unread++;
-		else
-			load_one(l, g[i].text, g[i].len, line + g[i].line - 1, alone && ngraph == 1, READ_LENIENT);
+		bool unknown = fx_unknown(&own, g[i].text, g[i].len) != 0, only = alone && ngraph == 1;
+		if (!l->tell.graph || !load_rows(l, &g[i], at, only)) {
+			unread += unknown;
+			if (!unknown)
+				load_one(l, g[i].text, g[i].len, at, only, READ_LENIENT);
+		}
 		sb_free(&own);
 	}
 	if (!ngraph && !first)
 		load_one(l, text, n, line, alone, READ_LENIENT);
-	if (first) {
+	if (unread || (first && !ngraph)) {
 		struct err err = {0};
 		if (ngraph)
 			err_at(&err, first, 1, "%d of %d graphs use%s operators that scatterproof does not have: %s", unread, ngraph,
@@ -195,12 +232,12 @@ static void load_directory(struct loading *l)
 int load_programs(const char *path, loaded_fn *fn, void *ctx)
 {
 	int64_t nfile = 0;
-	return load_programs_telling(path, fn, NULL, ctx, &nfile);
+	return load_programs_telling(path, fn, &(struct load_telling){0}, ctx, &nfile);
 }
 
-int load_programs_telling(const char *path, loaded_fn *fn, unread_fn *unread, void *ctx, int64_t *nfile)
+int load_programs_telling(const char *path, loaded_fn *fn, const struct load_telling *telling, void *ctx, int64_t *nfile)
 {
-	struct loading l = {.path = path, .fn = fn, .unread = unread, .ctx = ctx, .rc = EXIT_VOID};
+	struct loading l = {.path = path, .fn = fn, .tell = *telling, .ctx = ctx, .rc = EXIT_VOID};
 	struct stat st;
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		load_directory(&l);

@@ -30,7 +30,7 @@ static bool short_one(struct strbuf *sb, const struct bug_script *s, const struc
 	const struct prog p = claim_program(&s->x->claim, &s->x->p);
 	struct bug_script self = *s;
 	struct short_runs runs;
-	const struct short_ask ask = {still_fails, &self};
+	const struct short_ask ask = {still_fails, &self, o->limit_ms};
 	bool ok = s->e || err_set(err, "%s", s->not_run);
 	sb_init(&python);
 	ok = ok && (target_has_versions(t) || err_set(err, "targets of the family %s have no scripts of a few lines", target_family(t)))

@@ -3,6 +3,7 @@
 
 #include "compiled/targets/driver.h"
 #include "eager/base/json.h"
+#include "eager/lang/fx_cut.h"
 #include "fuzz/triage/tensor_name.h"
 
 static void put_elements(struct json *j, const char *key, const struct element_counts *e)
@@ -85,10 +86,27 @@ static void put_tensor(struct json *j, const struct prog *p, const struct tensor
 	sb_free(&text);
 }
 
-static void put_wrong(struct json *j, const struct prog *p, const struct tensor_verdict *v)
+void checked_source(struct strbuf *sb, const struct checked *c, const struct tensor_verdict *v)
+{
+	if (c->source && v->node >= 0)
+		fx_source(sb, c->source, strlen(c->source), c->p->node[v->node].line);
+}
+
+static void put_source(struct json *j, const struct checked *c, const struct tensor_verdict *v)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	checked_source(&sb, c, v);
+	if (sb.len)
+		json_string(j, "source", sb.s);
+	sb_free(&sb);
+}
+
+static void put_wrong(struct json *j, const struct checked *c, const struct tensor_verdict *v)
 {
 	json_object(j, NULL);
-	put_tensor(j, p, v);
+	put_tensor(j, c->p, v);
+	put_source(j, c, v);
 	json_array(j, "kinds");
 	for (int k = 0; k < NMISMATCH; k++)
 		if (v->kinds >> k & 1)
@@ -109,12 +127,13 @@ static void put_wrong(struct json *j, const struct prog *p, const struct tensor_
 	json_end(j);
 }
 
-static void put_tensors(struct json *j, const struct prog *p, const struct judgement *judged)
+static void put_tensors(struct json *j, const struct checked *c)
 {
+	const struct judgement *judged = c->o->judgement;
 	json_array(j, "wrong");
 	for (int i = 0; judged && i < judged->ntensor; i++)
 		if (judged->tensor[i].kinds)
-			put_wrong(j, p, &judged->tensor[i]);
+			put_wrong(j, c, &judged->tensor[i]);
 	json_end(j);
 }
 
@@ -145,7 +164,7 @@ static void put_divergence(struct json *j, const struct checked *c)
 	json_string(j, "signature", o->signature);
 	if (c->baseline)
 		json_string(j, "baseline", c->baseline);
-	put_tensors(j, c->p, o->judgement);
+	put_tensors(j, c);
 	json_string(j, "report", o->report);
 	json_string(j, "stderr", c->r->stderr_tail);
 }
@@ -177,4 +196,30 @@ void check_json(struct strbuf *sb, const struct checked *c)
 	if (c->before)
 		json_string(j, "before", c->before);
 	json_end(j);
+}
+
+void check_parts_json(const char *name, const struct fx_cut *cut, const char *source)
+{
+	struct strbuf sb;
+	struct json j = json_into(&sb, JSON_TIGHT);
+	sb_init(&sb);
+	json_object(&j, NULL);
+	json_string(&j, "file", name);
+	json_int(&j, "judged", cut->nread);
+	json_int(&j, "operators", cut->nread + cut->ncut);
+	json_array(&j, "missing");
+	for (int i = 0; i < cut->nmissing; i++) {
+		json_object(&j, NULL);
+		json_string(&j, "operator", cut->missing[i].op);
+		json_int(&j, "times", cut->missing[i].count);
+		if (cut->missing[i].why)
+			json_string(&j, "why", cut->missing[i].why);
+		json_end(&j);
+	}
+	json_end(&j);
+	if (source[0])
+		json_string(&j, "source", source);
+	json_end(&j);
+	printf("%s\n", sb.s);
+	sb_free(&sb);
 }

@@ -17,7 +17,36 @@
 #include "fuzz/cli/check_json.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/cli/start.h"
+#include "fuzz/cli/traced.h"
 #include "fuzz/triage/plain.h"
+#include "fuzz/triage/tensor_name.h"
+
+/* Was that tensor wrong in another call, too, which comes before? */
+static bool said_before(const struct judgement *j, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (j->tensor[k].kinds && j->tensor[k].node == j->tensor[i].node)
+			return true;
+	return false;
+}
+
+/* The user's lines that make what is wrong. */
+static void print_sources(const struct checked *one, struct arena *a)
+{
+	const struct judgement *j = one->o->judgement;
+	for (int i = 0; one->source && j && verdict_diverges(one->o->verdict) && i < j->ntensor; i++) {
+		struct strbuf at;
+		struct tensor_name name;
+		sb_init(&at);
+		if (j->tensor[i].kinds && !said_before(j, i))
+			checked_source(&at, one, &j->tensor[i]);
+		if (at.len) {
+			tensor_name_of_verdict(&name, one->p, &j->tensor[i]);
+			printf("  %s comes from %s\n", escaped_line(a, tensor_name_text(&name, a)), escaped_line(a, at.s));
+		}
+		sb_free(&at);
+	}
+}
 
 static void print_text(const struct options *o, const struct checked *one, struct arena *a)
 {
@@ -40,6 +69,7 @@ static void print_text(const struct options *o, const struct checked *one, struc
 			escaped_line(a, r->mismatch[i].op), escaped_line(a, r->mismatch[i].detail));
 	if (one->baseline)
 		printf("  %s\n", one->baseline);
+	print_sources(one, a);
 	if (verdict_diverges(out->verdict) && !o->quiet)
 		printf("%s", out->report);
 }
@@ -59,6 +89,9 @@ struct checking {
 	struct baseline baseline; /* --baseline */
 	int artifacts_rc;         /* --artifacts: EXIT_TARGET if one could not be written */
 	bool scripted;            /* --script: it was written */
+	struct traced_check traced;
+	const char *source;    /* the printed graph that the program in hand was read from; NULL: none */
+	int64_t in_parts, cut; /* graphs that are judged without some of their operators, and how many those are */
 	int script_rc;
 };
 
@@ -95,7 +128,7 @@ static void print_summary(const struct checking *c)
 {
 	const int64_t programs = c->programs + c->unread;
 	printf("%" PRId64 " program%s", programs, plural(programs));
-	if (c->errors)
+	if (c->errors && c->files)
 		printf(" in %" PRId64 " file%s", c->files, plural(c->files));
 	printf(" on %d target%s:", c->o.ntarget, plural(c->o.ntarget));
 	const char *before = " ";
@@ -108,6 +141,8 @@ static void print_summary(const struct checking *c)
 	}
 	if (not_run(c))
 		printf("%s%" PRId64 " not run", before, not_run(c));
+	if (c->in_parts)
+		printf("; %" PRId64 " graph%s in parts, without %" PRId64 " operator%s", c->in_parts, plural(c->in_parts), c->cut, plural(c->cut));
 	if (c->unread)
 		printf("; %" PRId64 " could not be read", c->unread);
 	if (c->unread_files)
@@ -115,6 +150,15 @@ static void print_summary(const struct checking *c)
 	if (c->o.expect >= 0 && c->unexpected)
 		printf("; %" PRId64 " not the expected %s", c->unexpected, verdict_name[c->o.expect]);
 	printf("\n");
+}
+
+static void print_functions(const struct checking *c)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	traced_summary(&sb, &c->traced.n);
+	printf("%s", sb.s);
+	sb_free(&sb);
 }
 
 static void print_summary_json(const struct checking *c)
@@ -133,6 +177,10 @@ static void print_summary_json(const struct checking *c)
 	json_int(&j, "unread", c->unread);
 	json_int(&j, "unread_files", c->unread_files);
 	json_int(&j, "errors", c->errors);
+	json_int(&j, "in_parts", c->in_parts);
+	json_int(&j, "operators_cut", c->cut);
+	if (c->traced.n.functions)
+		traced_json(&j, &c->traced.n);
 	if (c->o.expect >= 0) {
 		json_string(&j, "expect", verdict_name[c->o.expect]);
 		json_int(&j, "unexpected", c->unexpected);
@@ -361,8 +409,15 @@ static int run_one(struct checking *c, const char *file, const struct prog *p, i
 		if (c->o.artifacts)
 			write_artifacts(c, &r, target);
 		rc = judged(c,
-			&(struct checked){
-				.on = t, .file = file, .target = name.s, .versions = versions.s, .device = device.s, .p = p, .r = &r, .o = &out},
+			&(struct checked){.on = t,
+				.file = file,
+				.target = name.s,
+				.versions = versions.s,
+				.device = device.s,
+				.p = p,
+				.r = &r,
+				.o = &out,
+				.source = c->source},
 			target, a);
 	}
 	sb_free(&name);
@@ -431,21 +486,84 @@ static void passed_over(void *ctx, const char *name, int nprogram, const struct 
 	fflush(stdout);
 }
 
+/* Which operators of a graph are not judged, and where the user wrote the first of them. */
+static void say_parts(const struct checking *c, const char *name, const struct fx_graph *g, int line, const struct fx_cut *cut)
+{
+	struct strbuf missing, source;
+	struct arena a;
+	arena_init(&a);
+	sb_init(&missing);
+	sb_init(&source);
+	fx_cut_print(&missing, cut, line);
+	if (cut->nmissing)
+		fx_source(&source, g->text, g->len, cut->missing[0].line);
+	complain("%s: %s %d of its %d operators; not judged: %s%s%s%s", name, cut->nread ? "judged in parts," : "not judged,", cut->nread,
+		cut->nread + cut->ncut, missing.s, cut->nwithout ? arena_printf(&a, ", and %d that need them", cut->nwithout) : "",
+		source.len ? "; the first is at " : "", escaped_line(&a, source.s));
+	if (c->o.json)
+		check_parts_json(name, cut, source.s);
+	sb_free(&source);
+	sb_free(&missing);
+	arena_free(&a);
+}
+
+static void graph_read(void *ctx, const char *name, const struct fx_graph *g, int line, const struct fx_cut *cut)
+{
+	struct checking *c = ctx;
+	c->source = g->text;
+	if (!cut->ncut)
+		return;
+	c->in_parts += cut->nread > 0;
+	c->cut += cut->ncut;
+	not_expected(c, EXIT_VOID);
+	say_parts(c, name, g, line, cut);
+}
+
 static int check_all(struct checking *c)
 {
+	const struct load_telling tell = {passed_over, graph_read, c};
+	c->traced = (struct traced_check){.o = &c->o, .judge = check_on_targets, .tell = tell, .ctx = c};
 	int rc = EXIT_VOID;
 	for (int i = 0; i < c->o.nfile && !ferror(stdout); i++) {
-		int one = load_programs_telling(c->o.file[i], check_on_targets, passed_over, c, &c->files);
+		int one = traced_named(c->o.file[i]) ? traced_function(&c->traced, c->o.file[i])
+											 : load_programs_telling(c->o.file[i], check_on_targets, &tell, c, &c->files);
+		c->source = NULL;
 		rc = exit_of_both(rc, one);
 	}
 	for (int t = 0; t < c->o.ntarget; t++)
 		exec_close(c->warm[t]);
+	if (c->traced.n.functions && !c->o.json)
+		print_functions(c);
 	if (c->o.json)
 		print_summary_json(c);
-	else if (c->programs + c->unread + c->unread_files > 1 || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
+	else if (c->programs + c->unread + c->unread_files > 1 || c->in_parts || (c->programs && (c->o.ntarget > 1 || c->o.expect >= 0)))
 		print_summary(c);
 	fflush(stdout);
 	return c->o.expect >= 0 && c->programs ? c->strict : rc;
+}
+
+static bool has_function(const struct options *o)
+{
+	for (int i = 0; i < o->nfile; i++)
+		if (traced_named(o->file[i]))
+			return true;
+	return false;
+}
+
+/* The interpreter judges the graphs of functions whatever else does: it costs nothing beside tracing them. */
+static bool add_interpreter(struct options *o, struct err *err)
+{
+	struct options first = {.ntarget = 0};
+	if (!options_target(&first, "builtin:eager", err))
+		BUG("%s", err->msg);
+	for (int i = 0; i < o->ntarget; i++)
+		if (target_same_home(&o->target[i], &first.target[0]) && o->target[i].stage == first.target[0].stage)
+			return true;
+	if (o->ntarget == MAX_TARGETS)
+		return err_set(err, "check: more than %d targets with builtin:eager", MAX_TARGETS);
+	memmove(o->target + 1, o->target, (size_t)o->ntarget++ * sizeof *o->target);
+	o->target[0] = first.target[0];
+	return true;
 }
 
 int cmd_check(const struct options *given)
@@ -458,6 +576,12 @@ int cmd_check(const struct options *given)
 	}
 	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
 		BUG("%s", err.msg);
+	if (c.o.args && !has_function(&c.o))
+		err_set(&err, "check: --args goes with FILE.py:NAME");
+	if (err.msg[0] || (has_function(&c.o) && !add_interpreter(&c.o, &err))) {
+		complain("%s", err.msg);
+		return EXIT_USAGE;
+	}
 	if (c.o.baseline && !baseline_read(&c.baseline, c.o.baseline, &err)) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;

@@ -106,7 +106,7 @@ int step_script(struct triage_case *c, const char **how)
 	sb_init(&python);
 	const struct prog p = claim_program(&claim, &c->x.p);
 	struct asking asking = {c, &claim};
-	const struct short_ask ask = {still_fails, &asking};
+	const struct short_ask ask = {still_fails, &asking, c->o->limit_ms};
 	const char *headline = arena_printf(
 		c->a, "%s\nscatterproof finding %.*s, seen on %s", title_of(cause, c->a), STORE_ID_DIGITS, c->x.f.hex, target_text(&c->x.t, c->a));
 	if (target_python(&python, &c->x.t, c->o->python, &err)

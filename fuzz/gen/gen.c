@@ -108,16 +108,6 @@ static int expanded(struct world *w, int node, const struct meta *m)
 	return e;
 }
 
-/* PyTorch's gradient of a scatter's self is a scatter into the cotangent, whose strides it keeps unless one is 0: in windows the zeros go
- * to other elements, too (corpus/regressions/scatter_of_window_cotangent.prog). */
-static bool differentiates_scatter(const struct world *w)
-{
-	for (int i = 0; i < w->p->nnode; i++)
-		if (op_has(w->p->node[i].op, T_SCATTER) && w->p->node[i].nout && has_grad(w, i))
-			return true;
-	return false;
-}
-
 /* Windows over data of fewer cells, along one dim; -1: no room for them. */
 static int add_windows(struct world *w, const struct meta *m)
 {

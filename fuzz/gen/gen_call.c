@@ -163,9 +163,6 @@ static bool wrong_sizes(struct world *w, struct node *input)
 /* Kernels of these check what is in range; those of embeddings do not. */
 static bool checks_positions(enum role r) { return role_is_positions(r) && r != R_IDS && r != R_ROWS; }
 
-/* Kernels of these backward rows trust the sizes and positions that forward has checked, and read or write outside of what is there. */
-static bool trusts_operands(int op) { return op_info[op].family == F_COMPOSED && str_starts(op_info[op].param[0].name, "grad_out"); }
-
 static bool wrong_operand(struct world *w, int op, const struct param *q, int operand)
 {
 	struct node *input = &w->p->node[operand];

@@ -285,7 +285,7 @@ static int draw_reader(struct world *w, int *arg)
 		for (int i = 0; i < w->pol->nby_family[f]; i++) {
 			const struct op_info *o = &op_info[w->pol->by_family[f][i]];
 			for (int k = 0; k < o->nparam; k++)
-				if (role_is_positions(o->param[k].role) && o->param[k].role != R_ROWS) {
+				if (role_is_positions(o->param[k].role) && o->param[k].role != R_ROWS && !trusts_operands(w->pol->by_family[f][i])) {
 					found[n] = w->pol->by_family[f][i];
 					at[n++] = k;
 				}

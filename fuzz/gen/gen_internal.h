@@ -179,5 +179,11 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 bool writable(struct world *w, int node);
 /* After inference: is the node legal? If so its consequences are recorded; if not nothing changes. */
 bool admit(struct world *w, int node, const char **why);
+/* Is a gradient taken through a scatter that is there? PyTorch's gradient of its self is a scatter into the cotangent, whose strides it
+ * keeps unless one is 0: in windows the zeros go to other elements, too (corpus/regressions/scatter_of_window_cotangent.prog). */
+bool differentiates_scatter(const struct world *w);
+/* Kernels of these backward rows trust the sizes and positions that forward has checked, and read or write outside of what is there
+ * (corpus/regressions/nll_loss_backward_of_no_class.prog). */
+bool trusts_operands(int op);
 
 #endif

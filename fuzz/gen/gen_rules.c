@@ -285,6 +285,23 @@ static bool negates_bool(const struct world *w, const struct node *n)
 	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
 }
 
+bool differentiates_scatter(const struct world *w)
+{
+	for (int i = 0; i < w->p->nnode; i++)
+		if (op_has(w->p->node[i].op, T_SCATTER) && w->p->node[i].nout && has_grad(w, i))
+			return true;
+	return false;
+}
+
+/* Its gradient is an unfold, whose windows share cells. */
+static bool gives_windows(const struct world *w, const struct node *n)
+{
+	return n->op == OP_unfold_backward && node_int(n, A_unfold_backward_step) < node_int(n, A_unfold_backward_size)
+		&& arg_grad(w, n, A_unfold_backward_grad_in);
+}
+
+bool trusts_operands(int op) { return op_info[op].family == F_COMPOSED && str_starts(op_info[op].param[0].name, "grad_out"); }
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
@@ -297,7 +314,7 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !node_is_constant(w->p, n);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
-	if (negates_bool(w, n)) {
+	if (negates_bool(w, n) || (gives_windows(w, n) && differentiates_scatter(w))) {
 		*why = "gradient";
 		return false;
 	}

@@ -258,14 +258,15 @@ static bool plainer(
 
 /* ---- running ----------------------------------------------------------------------------------------------------------------------- */
 
-enum { LIMIT_S = 300 };
+static int limit_s(const struct short_ask *ask) { return MAX(300, ask->limit_ms / 1000); }
 
 struct ended {
 	int code;     /* capture_run's */
 	bool reached; /* an answer was printed: whatever ended it came after that */
 };
 
-static bool run_text(struct ended *out, const char *python, const struct strbuf *text, struct arena *a, struct err *err)
+static bool run_text(
+	struct ended *out, const char *python, const struct strbuf *text, const struct short_ask *ask, struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
 	const char *tmp = getenv("TMPDIR");
@@ -275,7 +276,7 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 		return err_set(err, "%s: %s", dir, strerror(errno));
 	const char *file = arena_printf(a, "%s/repro.py", dir);
 	const char *argv[] = {python, "-u", file, NULL}; /* what it prints before it dies is read */
-	const struct capture c = {.argv = argv, .errors = true, .most = MOST, .limit_s = LIMIT_S};
+	const struct capture c = {.argv = argv, .errors = true, .most = MOST, .limit_s = limit_s(ask)};
 	sb_init(&said);
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
@@ -287,6 +288,7 @@ static bool run_text(struct ended *out, const char *python, const struct strbuf 
 }
 
 static bool dies(const struct ended *e) { return e->code > 128; }
+static bool killed(const struct ended *e) { return e->code == 128; } /* its time was over, mostly */
 /* What crashes the process where eager does not leaves it nothing to say (claim_judge counts it, too). */
 static bool shows(const struct ended *e) { return e->reached && (e->code == 1 || dies(e)); }
 
@@ -300,14 +302,15 @@ static void add_run(struct short_runs *runs, const char *version, const struct e
 }
 
 /* Those that are installed beside t's own. */
-static void other_versions(struct short_runs *runs, const struct strbuf *text, const struct target *t, struct arena *a)
+static void other_versions(
+	struct short_runs *runs, const struct strbuf *text, const struct target *t, const struct short_ask *ask, struct arena *a)
 {
 	struct target_installed *list;
 	const int n = t->driver->installed ? t->driver->installed(&list, a) : 0;
 	for (int i = 0; i < n; i++) {
 		struct ended e;
 		struct err err = {0};
-		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, a, &err))
+		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, ask, a, &err) || killed(&e))
 			continue;
 		add_run(runs, list[i].version, &e);
 	}
@@ -363,7 +366,7 @@ static bool brief(
 static bool run_one(const struct strbuf *text, struct search *s, struct arena *a, struct err *err)
 {
 	s->nruns++;
-	s->broken = !run_text(&s->last, s->python, text, a, err);
+	s->broken = !run_text(&s->last, s->python, text, s->ask, a, err);
 	return !s->broken && shows(&s->last);
 }
 
@@ -451,7 +454,7 @@ bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p
 	if (found) {
 		runs->raised = look.raised;
 		add_run(runs, arena_strdup(a, t->version), &s.last);
-		other_versions(runs, &text, t, a);
+		other_versions(runs, &text, t, ask, a);
 		put_script(sb, headline, runs, &text);
 	}
 	sb_free(&text);

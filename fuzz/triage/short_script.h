@@ -15,9 +15,11 @@
 struct short_ask {
 	bool (*holds)(void *ctx, const char **raised, const struct prog *p, struct arena *a);
 	void *ctx;
+	int limit_ms; /* of a run of the script, where that is more than five minutes */
 };
 
-/* The versions that the script was run with, its own first, and how that ended: "wrong", "right", "does not run". */
+/* The versions that the script was run with, its own first, and how that ended: "wrong", "right", "does not run". One that took too long is
+ * not among them: nothing is known of it. */
 enum { SHORT_RUNS_MOST = 16 };
 struct short_runs {
 	int n;

@@ -270,6 +270,11 @@ static void from_raise(
 	bool grounded = ours && (out->reference != REF_OK || grounds_for(p, ours));
 	bool excused = target_has_own_plain(t) ? false : target_has_plain(t) ? ours != NULL : grounded;
 	out->why = r->message;
+	if (jc->undecided && !grounded) { /* what is undecided may count otherwise there, and raise */
+		out->verdict = VD_UNJUDGED;
+		out->why = jc->undecided;
+		return;
+	}
 	if (!target_must_run(t) || excused) {
 		out->verdict = VD_INVALID;
 		out->unexpected = target_has_own_plain(t) ? !ours : !grounded;

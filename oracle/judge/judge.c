@@ -43,6 +43,8 @@ bool judge_prepare(struct judge_case *jc, const struct prog *p, const struct lic
 		}
 		enum ref_status s = ref_run(&jc->ref[k], bound, l, limit, a, &err);
 		jc->bound[k] = jc->ref[k].bound;
+		if (jc->ref[k].undecided && !jc->undecided)
+			jc->undecided = jc->ref[k].message;
 		if (s != REF_OK && (jc->status == REF_OK || s == REF_UNSUPPORTED)) {
 			jc->status = s;
 			jc->message = jc->ref[k].message;

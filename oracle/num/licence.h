@@ -34,7 +34,6 @@ enum {
 	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
 	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
 	LF_PRODUCT = 67108864, /* forms of formula.def that say so: a product is rounded before anything is subtracted from it */
-	LF_SIGN = 134217728,   /* zeros of nll_loss_backward are products, of either sign */
 	LF_FUSED = 268435456,  /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
 	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };

@@ -46,6 +46,7 @@ struct ref_ctx {
 	bool inplace;                                   /* an in-place row: strides of the result do not matter */
 	bool grad;                                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
 	bool unsupported;
+	bool undecided; /* ... because an undecided comparison made what the rule reads (ref_undecided) */
 	struct err *err;
 	/* to fill, by ref_out* */
 	int nout; /* default: the highest result declared + 1 */
@@ -101,6 +102,8 @@ bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, i
 bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
 bool ref_out_same(struct ref_ctx *c, int k, int arg);                            /* result k is argument arg itself */
 bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* always false */
+/* The same where an undecided comparison made the number that the row reads: PyTorch reads another one, perhaps, and refuses. */
+bool ref_undecided(struct ref_ctx *c, const char *what); /* always false; what: "an index of", whose operator follows */
 
 /* ---- small helpers that every rule needs ---- */
 /* dim in [-rank, rank) (0-d counts as rank 1) made non-negative; PyTorch's error otherwise. */

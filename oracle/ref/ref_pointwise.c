@@ -209,12 +209,38 @@ bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
 bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
 
+/* self is one element of another dtype before a half tensor: rounded to the half here, but read in f32 by the derivative, grad * self, in
+ * which it comes second (measured: an i64 of -2^40 times f16 is infinite or NaN, and grad 0 times it is -0). */
+static bool wide_in_derivative(const struct ref_ctx *c, const struct pair *p)
+{
+	const struct meta *a = is_number(c, A_elementwise_self) ? NULL : meta_of(c, A_elementwise_self);
+	return a && a->dtype != p->dt && meta_numel(a) == 1 && dtype_is_narrow(p->dt) && !c->t->lic->numbers_wide
+		&& !is_number(c, A_binary_other) && ref_has_grad(c->r, c->in[A_binary_other]);
+}
+
+/* The values of self * other, with the derivative of a product by the wide self. */
+static bool give_product_wide_in_derivative(struct ref_ctx *c, const struct pair *p)
+{
+	const struct ref_tensor *self = c->in[A_elementwise_self];
+	if (ref_has_grad(c->r, self))
+		return ref_unsupported(c, "gradients of one element of another dtype before a tensor in %s and of that (%s): convert it first",
+			dtype_info[p->dt].name, op_info[c->n->op].name);
+	const sid *other = ref_ids_block(c, tape_map1(c->t, SF_DETACH, p->dt, p->b, p->n), p->n); /* or 0 times the rounded self comes back */
+	const sid *value = ref_ids_block(c, tape_map2(c->t, SF_MUL, p->dt, p->a, other, p->n), p->n);
+	const sid *wide = shape_expand_ids(c, ref_cast(c, ref_ids(c, self), 1, DT_F32), &self->meta, p->size, p->rank);
+	const sid *y = ref_ids_block(c, tape_map2(c->t, SF_MUL, DT_F32, wide, ref_cast(c, p->b, p->n, DT_F32), p->n), p->n);
+	y = ref_ids_block(c, tape_map1(c->t, SF_CAST, p->dt, y, p->n), p->n);
+	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, tape_map2(c->t, SF_GRAFT, p->dt, value, y, p->n));
+}
+
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
 static bool multiply(struct ref_ctx *c, enum sf f, int common)
 {
 	struct pair p;
 	if (!pair_of(c, &p, common, true))
 		return false;
+	if (f == SF_MUL && wide_in_derivative(c, &p))
+		return give_product_wide_in_derivative(c, &p);
 	if (p.at == p.dt && p.bt == p.dt)
 		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);

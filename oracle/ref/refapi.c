@@ -14,6 +14,12 @@ bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...)
 	return false;
 }
 
+bool ref_undecided(struct ref_ctx *c, const char *what)
+{
+	c->undecided = true;
+	return ref_unsupported(c, "%s %s depends on an undecided comparison", what, op_info[c->n->op].name);
+}
+
 /* ---- reading ---- */
 /* A map of `size` onto the id array of t; strides may be 0 for broadcast dims. */
 static sid *gather(struct ref_ctx *c, const sid *cells, const struct meta *m)
@@ -140,7 +146,7 @@ bool ref_int(struct ref_ctx *c, int64_t *out, sid id)
 {
 	const struct num *v = tape_val(c->t, id);
 	if (c->t->over || dtype_is_float((enum dtype)v->dtype) || v->flags & (NUM_UNDEC | NUM_ANY))
-		return ref_unsupported(c, "an index or mask of %s depends on an undecided comparison", op_info[c->n->op].name);
+		return ref_undecided(c, "an index or mask of");
 	*out = v->i;
 	return true;
 }

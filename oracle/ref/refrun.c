@@ -513,6 +513,7 @@ static bool do_node(struct reference_run *s, int i)
 	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)
 		c.out[k].meta.device = DEV_META;
 	s->unsupported = s->unsupported || c.unsupported;
+	s->undecided = s->undecided || c.undecided;
 	if (!ok || r->tape.over) {
 		if (r->tape.over)
 			return run_beyond_budget(s);
@@ -589,6 +590,7 @@ static enum ref_status run(struct reference *out, const struct prog *p, const st
 	out->run = state;
 	out->bound = state->p;
 	out->status = ok ? REF_OK : s.unsupported ? REF_UNSUPPORTED : REF_RAISES;
+	out->undecided = !ok && s.undecided;
 	out->message = arena_strdup(a, s.err->msg);
 	return out->status;
 }

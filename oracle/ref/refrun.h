@@ -47,6 +47,7 @@ struct ref_winners {
 
 struct reference {
 	enum ref_status status;
+	bool undecided; /* UNSUPPORTED: because an undecided comparison made what a row reads, so that PyTorch may refuse the program, too */
 	const char *message;
 	int nouts, ngrads, nstorages;
 	struct ref_value *out, *grad;

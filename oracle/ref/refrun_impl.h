@@ -9,7 +9,7 @@
 struct reference_run {
 	struct ref r;
 	struct err *err;
-	bool unsupported;
+	bool unsupported, undecided;
 	sid *leaf;        /* [nnode] first leaf scalar of an input row that requires grad */
 	struct prog *own; /* see own_sizes */
 	bool zero_cotangents;

@@ -224,7 +224,7 @@ static const int64_t *first_positions(struct ref_ctx *c, struct along *a, const 
 		const int64_t *at = NULL;
 		int64_t n = ref_positions(c, &at, ids[k]);
 		if (n == 0) {
-			ref_unsupported(c, "an index of %s depends on an undecided comparison", op_info[c->n->op].name);
+			ref_undecided(c, "an index of");
 			return NULL;
 		}
 		pos[k] = at[0];

@@ -60,8 +60,9 @@ static void put_notes(struct strbuf *sb, struct json_doc *d, const struct window
 		sb_puts(sb, "`?`: several values are right there.\n\n");
 }
 
-/* "from [0, 6, 0]": the window is not the whole tensor, or not its beginning. */
-static void put_from(struct strbuf *sb, struct json_doc *d, struct arena *a)
+/* "from [0, 6, 0]": the window is not the whole tensor, or not its beginning. A short script shows the bug with the plainest inputs that
+ * do; what was judged had others. */
+static void put_from(struct strbuf *sb, struct json_doc *d, bool short_script, struct arena *a)
 {
 	const char *from = json_doc_text(d, a, "$.values.from");
 	sb_puts(sb, "Elements of ");
@@ -71,7 +72,7 @@ static void put_from(struct strbuf *sb, struct json_doc *d, struct arena *a)
 		markup_code(sb, from, MARKUP_LINE);
 		sb_puts(sb, " on");
 	}
-	sb_puts(sb, ":\n\n");
+	sb_puts(sb, short_script ? " in the run that was judged (the script's inputs may be plainer):\n\n" : ":\n\n");
 }
 
 const char *issue_dtype(const char *name, struct arena *a)
@@ -158,7 +159,7 @@ void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a
 		struct strbuf text;
 		const struct window w = window_of(d);
 		sb_init(&text);
-		put_from(sb, d, a);
+		put_from(sb, d, p->short_script, a);
 		put_array(&text, d, "expected", &w, a);
 		put_array(&text, d, "got", &w, a);
 		markup_fence(sb, "", text.s, MARKUP_BLOCK);

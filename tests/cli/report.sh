@@ -248,6 +248,21 @@ versions() { # what is right on the newest version is flagged wherever somebody 
 	hasnt "then it may be filed" "$tmp/dir/report.json" 'it is right on'
 }
 
+plainer() { # the numbers of a run are not those of the short script, and the issue says so
+	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" x.grad 0 >"$tmp/out"
+	tell event cause "torch:inductor: gradient; aten.slice_scatter"
+	tell artifact facts '{"schema": 1, "kind": "gradient", "wrong": 1, "checked": 2, "tensor": {"name": "x.grad", "role": "gradient"}, "values": {"size": [2], "from": [0], "expected": [1, 2], "got": [1, 0]}}'
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	has "nothing to be confused with" "$tmp/issue" '^Elements of `x\.grad`:$'
+	has "the numbers" "$tmp/issue" '^expected +1 +2$'
+	tell artifact script 'print("short")'
+	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
+	cat "$tmp"/dir/*/issue.md >"$tmp/issue"
+	has "the script" "$tmp/issue" '^print\("short"\)$'
+	has "other inputs" "$tmp/issue" "^Elements of \`x\\.grad\` in the run that was judged \(the script's inputs may be plainer\):\$"
+}
+
 kernel() { # of Inductor the generated kernel, where one alone can be meant
 	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" x.grad 0 >"$tmp/out"
 	tell event cause "torch:inductor: layout predicted wrong; aten.slice_scatter"

@@ -370,8 +370,13 @@ short_torch() { # the script of a few lines: it is as short as a person's, shows
 	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/s.py"
 	run 2.11.0
 	expect "eager beside eager is right" 0 $?
-	"$bin" check "$p" --target torch-2.11.0:aot_eager@cpu --script "$tmp/c.py" >"$tmp/out" 2>"$tmp/err"
+	mkdir -p "$tmp/two/torch-2.99.0/bin"
+	ln -s "$envs/torch-2.11.0" "$tmp/two"
+	printf '#!/bin/sh\nkill -9 $$\n' >"$tmp/two/torch-2.99.0/bin/python" # as if its time were over
+	chmod +x "$tmp/two/torch-2.99.0/bin/python"
+	SCATTERPROOF_TARGETS=$tmp/two "$bin" check "$p" --target torch-2.11.0:aot_eager@cpu --script "$tmp/c.py" >"$tmp/out" 2>"$tmp/err"
 	expect "check says that it diverges" 1 $?
+	has "a version that was killed has no verdict" "$tmp/c.py" '^# Run with PyTorch 2.11.0: wrong \(exit code 1\)\.$'
 	sed -i 's/torch.compile(f, backend="aot_eager")/f/' "$tmp/c.py"
 	expect "and writes the same" "$(sed '1,/^# Run with/d' "$tmp/s.py")" "$(sed '1,/^# Run with/d' "$tmp/c.py")"
 	"$bin" repro "$id" --db "$tmp/s.db" --script "$tmp/s.py" --full >"$tmp/out" 2>"$tmp/err"

@@ -1,5 +1,7 @@
-/* fuzz_text.c: libFuzzer target: the program reader. Any bytes, both modes: no crash; what is accepted prints and reads back to the
- * same bytes, validates, clones and binds. */
+/* fuzz_text.c: libFuzzer target: the program reader. Any bytes, both modes, and as a printed graph of which rows may be cut out: no crash;
+ * what is accepted prints and reads back to the same bytes, validates, clones and binds. */
+#include "eager/lang/fx.h"
+#include "eager/lang/fx_cut.h"
 #include "eager/lang/prog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,6 +26,22 @@ static void accepted(const struct prog *p, struct arena *a)
 	sb_free(&two);
 }
 
+/* Graphs in the rows that can be read. */
+static void in_parts(const char *text, size_t size, struct arena *a)
+{
+	struct fx_graph *g;
+	int ngraph = fx_graphs(&g, a, text, size);
+	for (int i = 0; i < ngraph; i++) {
+		struct fx_cut *cut = ARENA_NEW(a, struct fx_cut, 1);
+		struct prog *p;
+		struct err err = {0};
+		int n = fx_programs(&p, cut, a, g[i].text, g[i].len, &err);
+		for (int k = 0; k < n; k++)
+			if (prog_validate(&p[k], &err))
+				accepted(&p[k], a);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena a;
@@ -37,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else
 			CHECK(err.msg[0]);
 	}
+	arena_reset(&a);
+	in_parts((const char *)data, size, &a);
 	arena_free(&a);
 	return 0;
 }

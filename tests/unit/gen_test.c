@@ -5,6 +5,7 @@
 #include "eager/lang/stated.h"
 #include "fuzz/gen/gen.h"
 #include "tests/test.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <stdlib.h>
@@ -430,6 +431,37 @@ static bool has_unread(const struct prog *p, struct arena *a)
 	return edit_sweep(&read, p, a, NULL) && read.nnode < p->nnode;
 }
 
+/* A label that names no class: PyTorch's nll_loss_backward writes elsewhere. */
+static bool has_label_outside(const struct prog *p)
+{
+	for (int i = 0; i < p->nnode; i++) {
+		if (p->node[i].op != OP_nll_loss_backward)
+			continue;
+		const struct node *label = &p->node[p->node[i].arg[A_nll_loss_backward_target].node];
+		const struct meta *self = node_meta(p, p->node[i].arg[A_nll_loss_backward_self].node);
+		const struct arg *data = &label->arg[A_input_data];
+		for (int k = 0; label->op == OP_input && data->tag == ARG_DATA && k < data->n; k++)
+			if (data->data[k].i < 0 || data->data[k].i >= self->size[self->rank - 1])
+				return true;
+	}
+	return false;
+}
+
+/* The gradient of a scatter is asked for, and comes from windows that share cells: PyTorch's is wrong. */
+static bool has_windows_behind_scatter(const struct prog *p)
+{
+	bool grad[MAX_NODES] = {false}, scatter[MAX_NODES] = {false};
+	for (int i = 0; i < p->nnode; i++) {
+		const struct node *n = &p->node[i];
+		const int leaf = op_param(n->op, "requires_grad");
+		grad[i] = leaf >= 0 ? n->arg[leaf].b : node_reads(p, n, grad) && !node_is_constant(p, n);
+		scatter[i] = grad[i] && (op_has(n->op, T_SCATTER) || node_reads(p, n, scatter));
+		if (scatter[i] && n->op == OP_unfold_backward && node_int(n, A_unfold_backward_step) < node_int(n, A_unfold_backward_size))
+			return true;
+	}
+	return false;
+}
+
 /* Programs with a deliberate mistake: the interpreter refuses each, in the words that the program gives; the share in default programs. */
 static void mistakes_are_refused(void)
 {
@@ -475,6 +507,8 @@ static void mistakes_are_refused(void)
 		struct prog p;
 		next_program(b, &p, &a, NULL);
 		ndefault += p.must_raise;
+		EXPECT(!has_label_outside(&p), "program %d: a label that names no class", i);
+		EXPECT(!has_windows_behind_scatter(&p), "program %d: windows behind a scatter", i);
 		noutside += p.must_raise && str_eq(p.raises, "out of");
 		nunread += p.must_raise && str_eq(p.raises, "out of") && has_unread(&p, &a);
 		arena_reset(&a);

@@ -97,6 +97,22 @@ static void test_says_that_it_must_raise(void)
 	EXPECT_INT(judged(program(SIZES), &never_ran, "torch:inductor@cpu").verdict, VD_UNSUPPORTED);
 }
 
+/* What eager does with a number that is open, or with a place that its kernel does not check, is no finding. */
+static void test_undecided_may_raise(void)
+{
+	static const char NONZERO[] = "# scatterproof 1\nz = zeros([1])\nf = full([127], 1e30)\nx = cat([z, f])\np = prod.dim_int(x, dim=0)\n"
+								  "n = nonzero(p, count=0)\nreturn (n,)\n";
+	static const char LABEL[] =
+		"# scatterproof 1\ng = input([3], seed=1)\nx = input([3, 4], seed=2)\nt = input([3], dtype=i64, data=[4, 1, 0])\n"
+		"w = input([], seed=3)\nr = nll_loss_backward(g, x, t, None, 0, -100, w)\nreturn (r,)\n";
+	struct result raises = {.status = RES_RAISED, .message = "RuntimeError: of the sizes", .stderr_tail = ""};
+	struct result runs = {.status = RES_OK, .message = "", .stderr_tail = ""};
+	struct outcome o = judged(program(NONZERO), &raises, "torch:eager");
+	EXPECT(o.verdict == VD_UNJUDGED && !o.unexpected && strstr(o.why, "of nonzero depends on an undecided"), "%s", o.why);
+	o = judged(program(LABEL), &runs, "torch:eager");
+	EXPECT(o.verdict == VD_UNJUDGED && strstr(o.why, "names no class"), "%s", o.why);
+}
+
 /* A dtype's number says something, a temporary's does not. Signatures are keys of stores and keep neither. */
 static void test_dtypes_in_messages(void)
 {
@@ -579,6 +595,7 @@ int main(void)
 	RUN(test_layouts_are_told_apart);
 	RUN(test_raise_signatures);
 	RUN(test_says_that_it_must_raise);
+	RUN(test_undecided_may_raise);
 	RUN(test_dtypes_in_messages);
 	RUN(test_parts_of_messages);
 	RUN(test_long_messages);

@@ -8,6 +8,7 @@
 #include "compiled/targets/torch/script_parts.h"
 #include "compiled/targets/torch/spell.h"
 #include "compiled/targets/torch/torch.h"
+#include "compiled/targets/torch/trace_torch.h"
 
 /* What `torch:` without a version means: it still has the founding bug. */
 #define DEFAULT_VERSION "2.11.0"
@@ -307,6 +308,7 @@ const struct target_driver torch_driver = {
 	.take = take,
 	.installed = torch_installed,
 	.about = torch_about,
+	.trace = torch_trace,
 	.spelled = spelled,
 	.script = &torch_script,
 };
