@@ -10,11 +10,14 @@
 const struct decompose_rule decompose_sym, decompose_sym_size, decompose_input, decompose_input_view,
 	decompose_item; /* the language's own */
 static const struct decompose_rule *const op_decompose[NOPS] = {
-/* NULL: in place, or it has a body */
+/* NULL: in place, it has a body, or it is pointwise and core */
 #define OP(id, ...) [OP_##id] = &decompose_##id,
+#define POINTWISE(...)
 #define INPLACE(...)
 #define BODY(...)
 #include "eager/lang/ops.def"
+#define RULED(id) [OP_##id] = &decompose_##id,
+#include "compiled/decompose/core.def"
 };
 
 bool decompose_is_core(int op) { return !op_body[op] && (!op_decompose[op] || !op_decompose[op]->rows); }

@@ -21,12 +21,16 @@ struct decompose_rule {
 };
 
 #define OP(id, ...) extern const struct decompose_rule decompose_##id;
+#define POINTWISE(...)
 #define INPLACE(...)
 #define BODY(...)
 #include "eager/lang/ops.def"
+#define RULED(id) extern const struct decompose_rule decompose_##id;
+#include "compiled/decompose/core.def"
 
 #define RULE(id)                                                                                                                           \
 	static void rows_##id(struct decomposition *d);                                                                                        \
+	_Static_assert(sizeof decompose_##id, "declared above");                                                                               \
 	const struct decompose_rule decompose_##id = {rows_##id};                                                                              \
 	static void rows_##id(struct decomposition *d)
 

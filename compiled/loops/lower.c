@@ -9,7 +9,6 @@
 extern const struct lower_rule lower_item, lower_copy_; /* the language's own, and the only in-place row without a functional form */
 #define CORE(id) extern const struct lower_rule lower_##id;
 #define CORE_VIEW(id)
-#define CORE_POINTWISE(id)
 #include "compiled/decompose/core.def"
 
 static const struct lower_rule *const op_lower[NOPS] = {
@@ -17,7 +16,6 @@ static const struct lower_rule *const op_lower[NOPS] = {
 	[OP_copy_] = &lower_copy_,
 #define CORE(id) [OP_##id] = &lower_##id,
 #define CORE_VIEW(id)
-#define CORE_POINTWISE(id)
 #include "compiled/decompose/core.def"
 };
 
@@ -150,6 +148,9 @@ int lower_element(struct lowering *l, int node, const struct affine *at, enum fo
 	struct affine idx[MAX_RANK];
 	few_terms(idx, l, at, v->meta.rank);
 	const struct affine cell = lower_cell(&v->meta, idx);
+	const enum dtype held = producer == -1 ? l->out->buffer[l->buffer_of[v->storage]].dtype : node_meta(l->p, producer)->dtype;
+	if (held != v->meta.dtype && form == AS_VALUE) /* a view of another dtype */
+		return loops_unpack(l->out, v->meta.dtype, lower_element(l, node, at, AS_BITS));
 	if (producer == -1) {
 		CHECK(l->buffer_of[v->storage] != -1);
 		return loops_load(l->out, form == AS_BITS ? REG_BITS : reg_type_of(v->meta.dtype), l->buffer_of[v->storage], &cell);
@@ -440,6 +441,8 @@ static void store_new_value(struct lowering *l, int node, enum dtype t, const st
 	if (t != self->meta.dtype)
 		value = loops_cast(l->out, self->meta.dtype, t, value);
 	const struct affine cell = lower_cell(&self->meta, idx);
+	if (l->out->buffer[l->buffer_of[self->storage]].dtype != self->meta.dtype) /* a view of another dtype */
+		value = lower_give(l, self->meta.dtype, value, AS_BITS);
 	loops_store(l->out, l->buffer_of[self->storage], &cell, value);
 	lower_ends(l, depth);
 }

@@ -19,6 +19,7 @@ enum {
 	INV_ITSELF,
 	INV_RESHAPED,
 	INV_EXPANDED,
+	INV_RETYPED,
 	INV_PERMUTED,
 	INV_TRANSPOSED,
 	INV_TURNED,
@@ -33,6 +34,7 @@ enum {
 	INVERSE_unbind_int = INV_OF_SELECTS,
 	INVERSE_alias = INV_ITSELF,
 	INVERSE_detach = INV_ITSELF,
+	INVERSE_view_dtype = INV_RETYPED,
 	INVERSE_view = INV_RESHAPED,
 	INVERSE_unsafe_view = INV_RESHAPED,
 	INVERSE_reshape = INV_RESHAPED,
@@ -103,7 +105,7 @@ static bool shares_input(const struct prog *p, int node)
 static bool cut_off(const struct functional *f, int root)
 {
 	for (int i = 0; i < f->from->nnode; i++)
-		if (f->from->node[i].op == OP_detach && f->root[i] == root)
+		if ((f->from->node[i].op == OP_detach || f->from->node[i].op == OP_view_dtype) && f->root[i] == root)
 			return true;
 	return false;
 }
@@ -226,14 +228,38 @@ static int read_value(struct functional *f, int node)
 	return f->value[node];
 }
 
-/* `value` with the layout of `like`, whose sizes and dtype it has: all of it scattered into `like`. Strides of sizes 1 count, too: a
- * stack of it looks at them to guess a memory format. */
-static int with_layout(struct functional *f, int value, int like)
+/* Where an input begins its results show only through a scatter, which begins where the tensor does that it reads. */
+static bool offset_shows(const struct functional *f, int root)
+{
+	if (!node_is_input(&f->from->node[root]))
+		return true;
+	for (int i = 0; i < f->from->nnode; i++) {
+		const struct node *n = &f->from->node[i];
+		if ((keeps_layout(n->op) || n->op == OP_as_strided_scatter) && f->root[n->arg[A_region_scatter_self].node] == root)
+			return true;
+	}
+	return false;
+}
+
+/* All of `like` replaced by `value`: with its strides and offset. */
+static int scattered_whole(struct build *b, int like, int value)
+{
+	if (build_meta(b, like)->rank)
+		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
+	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
+	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
+	return emit_select_int(b, scattered, 0, 0);
+}
+
+/* `value` with the layout of `like`, which is root's value and has its sizes and dtype: all of it scattered into `like`. Strides of sizes 1
+ * count, too: a stack of it looks at them to guess a memory format. */
+static int with_layout(struct functional *f, int value, int like, int root)
 {
 	const struct meta *m = build_meta(&f->b, value), *to = build_meta(&f->b, like);
-	if (meta_equivalent(m, to) && meta_same_strides(m, to))
+	const bool begins = m->offset == to->offset || !offset_shows(f, root);
+	if (meta_equivalent(m, to) && meta_same_strides(m, to) && begins)
 		return value;
-	return emit_slice_scatter(&f->b, like, value, 0, 0, NO_INT, 1);
+	return scattered_whole(&f->b, like, value);
 }
 
 /* ---- writing through views: base, with `part` where the view is ---- */
@@ -284,6 +310,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 	const bool nothing = meta_numel(build_meta(b, part)) == 0;
 	switch (inverse[n->op]) {
 	case INV_EXPANDED: return nothing ? scatter_nothing(f, base, part, &m) : unexpanded(f, part, &m);
+	case INV_RETYPED: return emit_view_dtype(b, part, (int)m.dtype);
 	case INV_PERMUTED: return vjp_unpermuted(b, n, part);
 	case INV_TRANSPOSED: return emit_transpose_int(b, part, node_int(n, A_transpose_int_dim0), node_int(n, A_transpose_int_dim1));
 	case INV_TURNED: return emit_t(b, part);
@@ -303,14 +330,7 @@ static int scatter_view(struct functional *f, const struct node *n, int base, in
 /* All of `like` replaced by `value`, which nothing of `like` went into: autograd's edge to `like` stays, with a gradient of zeros. */
 static int replaced(struct functional *f, int value, int like)
 {
-	struct build *b = &f->b;
-	if (!f->tracks || !dtype_is_float(build_meta(b, like)->dtype))
-		return value;
-	if (build_meta(b, like)->rank)
-		return emit_slice_scatter(b, like, value, 0, 0, NO_INT, 1);
-	int row = emit_unsqueeze(b, like, 0), src = emit_unsqueeze(b, value, 0);
-	int scattered = emit_slice_scatter(b, row, src, 0, 0, NO_INT, 1);
-	return emit_select_int(b, scattered, 0, 0);
+	return f->tracks && dtype_is_float(build_meta(&f->b, like)->dtype) ? scattered_whole(&f->b, like, value) : value;
 }
 
 static bool write_value(struct functional *f, int node, int part, bool all, struct err *err);
@@ -335,7 +355,7 @@ static bool write_value(struct functional *f, int node, int part, bool all, stru
 	if (is_root(f, node)) {
 		if (all)
 			part = replaced(f, part, f->value[node]);
-		part = with_layout(f, part, f->value[node]);
+		part = with_layout(f, part, f->value[node], node);
 		if (!meta_equivalent(build_meta(&f->b, part), build_meta(&f->b, f->value[node])))
 			return err_set(err, "a write to '%s' keeps a layout that no row gives", f->from->node[node].name);
 		f->value[node] = part;
@@ -454,7 +474,7 @@ int functional_copy(struct build *b, int value)
 static int first_value(struct functional *f, int node, bool keep)
 {
 	const int input = f->input[node];
-	return keep && f->written[node] ? functional_copy(&f->b, input) : input;
+	return keep && f->written[node] ? with_layout(f, functional_copy(&f->b, input), input, node) : input;
 }
 
 /* Outputs that were two values may be one now: their cotangents are added. */

@@ -11,35 +11,41 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum {
-	UNCHANGED_IF_COPIED = 1,
-	UNCHANGED_IF_OVERWRITTEN,
-	UNCHANGED_IF_ADDED,
-	UNCHANGED_IF_SUBTRACTED,
-	UNCHANGED_IF_FACTOR,
-	UNCHANGED_IF_CHANGED
-};
-enum { /* a word for a row that ops.def does not have does not compile */
-#define UNCHANGED(when, id) UNCHANGED_##id = UNCHANGED_IF_##when + 0 * OP_##id,
-#include "compiled/passes/unchanged.def"
+/* When a row gives its first operand's elements as they are, in memory of its own, where dtype and layout are the operand's. A row that is
+ * not here is kept. Views are no business of this table. */
+enum unchanged {
+	UNCHANGED_NEVER,
+	UNCHANGED_ALWAYS,
+	UNCHANGED_OVERWRITTEN, /* src, where it has all sizes of self */
+	UNCHANGED_ADDED,       /* where a number is 0 that is added */
+	UNCHANGED_SUBTRACTED,  /* ... that is subtracted */
+	UNCHANGED_FACTOR       /* where a number is 1 that multiplies or divides */
 };
 static const uint8_t unchanged[NOPS] = {
-#define ROW_F_POINTWISE(id) [OP_##id] = UNCHANGED_##id,
-#define ROW_F_COPY(id)      [OP_##id] = UNCHANGED_##id,
-#define ROW_F_SCATTER(id)   [OP_##id] = UNCHANGED_##id,
-#include "generated/op_groups.def"
+	[OP_clone] = UNCHANGED_ALWAYS,
+	[OP_lift_fresh_copy] = UNCHANGED_ALWAYS,
+	[OP_to_copy] = UNCHANGED_ALWAYS,
+	[OP_slice_scatter] = UNCHANGED_OVERWRITTEN,
+	[OP_add_Tensor] = UNCHANGED_ADDED,
+	[OP_add_Scalar] = UNCHANGED_ADDED,
+	[OP_sub_Tensor] = UNCHANGED_SUBTRACTED,
+	[OP_sub_Scalar] = UNCHANGED_SUBTRACTED,
+	[OP_mul_Tensor] = UNCHANGED_FACTOR,
+	[OP_div_Tensor] = UNCHANGED_FACTOR,
+	[OP_mul_Scalar] = UNCHANGED_FACTOR,
+	[OP_div_Scalar] = UNCHANGED_FACTOR,
 };
 
 /* Is this the number that leaves every element of dtype t alone? */
 static bool is_neutral(const struct scalar *s, int when, enum dtype t)
 {
 	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	if (when == UNCHANGED_IF_FACTOR)
+	if (when == UNCHANGED_FACTOR)
 		return v == 1;
-	return v == 0 && (!dtype_is_float(t) || !signbit(v) == (when == UNCHANGED_IF_SUBTRACTED));
+	return v == 0 && (!dtype_is_float(t) || !signbit(v) == (when == UNCHANGED_SUBTRACTED));
 }
 
-static bool is_one(const struct arg *a) { return a->tag == ARG_SCALAR && is_neutral(&a->scalar, UNCHANGED_IF_FACTOR, DT_F32); }
+static bool is_one(const struct arg *a) { return a->tag == ARG_SCALAR && is_neutral(&a->scalar, UNCHANGED_FACTOR, DT_F32); }
 
 /* Arithmetic of self and a number. */
 static bool computes_self(const struct node *n)
@@ -54,12 +60,12 @@ static bool computes_self(const struct node *n)
 static int copied_operand(const struct prog *p, const struct node *n)
 {
 	switch (unchanged[n->op]) {
-	case UNCHANGED_IF_COPIED: return n->arg[0].node;
-	case UNCHANGED_IF_OVERWRITTEN:
+	case UNCHANGED_ALWAYS: return n->arg[0].node;
+	case UNCHANGED_OVERWRITTEN:
 		return meta_same_sizes(node_meta(p, n->arg[A_slice_scatter_src].node), &n->out[0].meta) ? n->arg[A_slice_scatter_src].node : -1;
-	case UNCHANGED_IF_ADDED:
-	case UNCHANGED_IF_SUBTRACTED:
-	case UNCHANGED_IF_FACTOR: return computes_self(n) ? n->arg[0].node : -1;
+	case UNCHANGED_ADDED:
+	case UNCHANGED_SUBTRACTED:
+	case UNCHANGED_FACTOR: return computes_self(n) ? n->arg[0].node : -1;
 	default: return -1;
 	}
 }

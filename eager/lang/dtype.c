@@ -12,12 +12,21 @@ const struct dtype_info dtype_info[NDTYPES] = {
 #undef DT
 };
 
+/* Graphs of PyTorch leave underscores out: f8e4m3fn. */
+static bool is_abbreviated(const char *name, const char *ours)
+{
+	for (; *ours; ours++)
+		if (*ours != '_' && *name++ != *ours)
+			return false;
+	return !*name;
+}
+
 bool dtype_find(enum dtype *out, const char *name)
 {
 	if (str_starts(name, "torch."))
 		name += 6;
 	for (int t = 0; t < NDTYPES; t++) {
-		if (str_eq(name, dtype_info[t].name) || str_eq(name, dtype_info[t].torch)) {
+		if (str_eq(name, dtype_info[t].name) || is_abbreviated(name, dtype_info[t].name) || str_eq(name, dtype_info[t].torch)) {
 			*out = (enum dtype)t;
 			return true;
 		}

@@ -76,10 +76,12 @@ struct dtype_info {
 };
 extern const struct dtype_info dtype_info[NDTYPES];
 
-bool dtype_find(enum dtype *out, const char *name);         /* "f32" or "float32" or "torch.float32" */
+bool dtype_find(enum dtype *out, const char *name);         /* "f32", "float32" or "torch.float32"; "f8e4m3fn" */
 const char *dtype_guess(struct guess *g, const char *name); /* see guess_text */
 static inline int dtype_nbytes(enum dtype t) { return dtype_info[t].nbytes; }
 static inline bool dtype_is_float(enum dtype t) { return dtype_info[t].class == DC_FLOAT; }
+/* Gradients are taken of it: STORED floats have none, since PyTorch does not even add two cotangents of theirs. */
+static inline bool dtype_has_grad(enum dtype t) { return dtype_is_float(t) && dtype_info[t].rows == DR_FULL; }
 static inline bool dtype_is_unsigned(enum dtype t) { return dtype_info[t].class == DC_UNSIGNED; } /* bool is none */
 static inline bool dtype_is_int(enum dtype t) { return dtype_info[t].class == DC_SIGNED || dtype_is_unsigned(t); }
 static inline enum dtype dtype_compute(enum dtype t) { return dtype_info[t].compute; }
@@ -97,10 +99,14 @@ void dtype_store_i(enum dtype t, void *p, int64_t v); /* integer and bool dtypes
 
 double dtype_round(enum dtype t, double v);  /* v rounded to float dtype t, as a double */
 int64_t dtype_wrap(enum dtype t, int64_t v); /* v reduced to integer dtype t; bool: v != 0 */
-/* Bit patterns: f16 and bf16 <-> f32, round to nearest even, denormals kept. */
+/* Bit patterns: the small floats <-> f32, round to nearest even, denormals kept. */
 float f16_to_f32(uint16_t h);
 float bf16_to_f32(uint16_t h);
 uint16_t f64_to_f16(double d); /* one rounding, not two */
 uint16_t f64_to_bf16(double d);
+float f8_e4m3fn_to_f32(uint8_t b);
+float f8_e5m2_to_f32(uint8_t b);
+uint8_t f64_to_f8_e4m3fn(double d); /* has no infinity: numbers beyond 448 and infinities give NaN */
+uint8_t f64_to_f8_e5m2(double d);
 
 #endif

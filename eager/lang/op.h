@@ -53,7 +53,7 @@ enum role_flag {
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
 	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
 	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
-	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (it raises in backward, or gives None): such programs are not taken */
+	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (it raises in backward, or gives None), or we have none: such programs are not taken */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -95,10 +95,17 @@ enum trait {
 	T_MULTI_VIEW = 1 << 11,  /* several views of one base (split, unbind): not to be written */
 	T_ACCUMULATES = 1 << 12, /* several values may land on one cell */
 	T_NUMBERS = 1 << 13,     /* a Python number may stand for a Tensor that is not written (op_takes_number) */
-	T_ONE_VALUE = 1 << 14    /* writes one number, only where its arguments say */
+	T_ONE_VALUE = 1 << 14,   /* writes one number, only where its arguments say */
+	/* How large results can be, where the licence class does not say it (magnitude_of in fuzz/gen/gen_rules.c). */
+	T_POWER = 1 << 15,    /* a power whose exponent is a number */
+	T_AVERAGES = 1 << 16, /* a sum divided by the number of its terms: integers must be told a dtype */
+	T_PRODUCTS = 1 << 17, /* products of as many values as there are */
+	T_COUNTS = 1 << 18,   /* positions, as many as data say */
+	T_UNBOUNDED = 1 << 19 /* anything */
 };
 
-/* Licence classes: which rows of oracle/num/licence.def speak about an op. */
+/* Licence classes: how an op rounds, so which rows of a target's arithmetic (oracle/num/licence.h) speak about it unless they name it; and
+ * how large its results can be. */
 enum licence_class {
 	LC_MOVE,
 	LC_ARITH,

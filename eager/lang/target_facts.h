@@ -6,15 +6,8 @@
 
 #include <stdbool.h>
 
-/* Whose arithmetic: the columns of oracle/num/licence.def. */
-enum licence_target {
-	LT_BUILTIN,       /* our eager kernels; autograd adds up a tensor's shares over its views at once */
-	LT_BUILTIN_JOINT, /* our compiler: the derivatives are rows of the program, each rounded to its dtype */
-	LT_TORCH_EAGER,
-	LT_TORCH_INDUCTOR,
-	NLT
-};
 enum licence_device { LD_CPU, LD_CUDA, NLD };
+struct licence_kernels; /* oracle/num/licence.h */
 
 /* ---- semantics: WHAT is computed, where families and their versions differ; how it may be rounded is the arithmetic's matter ----
  * The first of each is what 2.11 of PyTorch does, and what our own kernels do. ..._EITHER: a version of which nobody knows. */
@@ -32,6 +25,11 @@ enum clamp_beyond {         /* a bound, an integer that the integer dtype cannot
 	CLAMP_BEYOND_CONVERTED, /* as every number: refused, but for negative ones of u8, which wrap */
 	CLAMP_BEYOND_MEANT,     /* it bounds nothing, or, where it is below all (above all) and the upper (lower) bound, is refused */
 	CLAMP_BEYOND_EITHER
+};
+enum small_overflow {   /* a number converted to a format without infinity, which it is beyond */
+	SMALL_OVERFLOW_NAN, /* NaN */
+	SMALL_OVERFLOW_MAX, /* the largest number of its sign; so do infinities */
+	SMALL_OVERFLOW_EITHER
 };
 enum overlap_write { /* masked_fill_ through a view that overlaps itself, one index of a cell masked and another not */
 	OVERLAP_SETS,    /* one by one, the masked ones alone: the cell is set */
@@ -59,6 +57,7 @@ enum layout_rule {   /* strides of results that no schema promises */
 	FIELD(enum clamp_gradient, clamp_gradient)                                                                                             \
 	FIELD(enum clamp_nan, clamp_nan)                                                                                                       \
 	FIELD(enum clamp_beyond, clamp_beyond)                                                                                                 \
+	FIELD(enum small_overflow, small_overflow)                                                                                             \
 	FIELD(enum overlap_write, overlap_write)                                                                                               \
 	FIELD(enum layout_rule, layout)
 TARGET_RECORD(semantics, TARGET_SEMANTICS)
@@ -80,10 +79,10 @@ enum {
 
 /* ---- arithmetic: how that may be rounded; the licence is worked out from these alone. FIELD(type, name); each is compared ---- */
 #define TARGET_ARITHMETIC(FIELD)                                                                                                           \
-	FIELD(enum licence_target, kernels)                                                                                                    \
+	FIELD(const struct licence_kernels *, kernels) /* the rows of a family's table that hold */                                            \
+	FIELD(const struct licence_kernels *, others)  /* nobody knows its kernels: they may compute as these, too; NULL: they are known */    \
 	FIELD(enum licence_device, device)                                                                                                     \
 	FIELD(bool, library_expm1)   /* expm1 is the library's although the kernels' rows say exp - 1 */                                       \
-	FIELD(bool, foreign)         /* nobody knows its kernels: they may compute as these, or as ATen's, operator by operator */             \
 	FIELD(bool, traced)          /* AOTAutograd traces backward: the formulas of FunctionsManual.cpp that do not look at data */           \
 	FIELD(bool, decomposed_tanh) /* tanh as 2/(1 + exp(-2x)) - 1 */
 TARGET_RECORD(arithmetic, TARGET_ARITHMETIC)

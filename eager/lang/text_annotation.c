@@ -52,7 +52,7 @@ bool annotation_read(struct text_reader *r, struct annotation *out)
 	out->meta.absent = str_eq(s, "None");
 	if (out->meta.absent)
 		return true;
-	char dt[8] = "";
+	char dt[MAX_NAME] = "";
 	size_t n = strcspn(s, "[");
 	if (n < sizeof dt)
 		memcpy(dt, s, n);

@@ -296,17 +296,14 @@ void vjp_embedding_dense_backward(struct vjp *v)
 	int64_t padding = node_int(v->n, A_embedding_dense_backward_padding_idx), size[MAX_RANK + 1];
 	int indices = v->in[A_embedding_dense_backward_indices];
 	int g = emit_index_select(b, v->g[0], 0, emit_reshape(b, indices, flat, 1));
-	const struct meta *want = vjp_meta(v, A_embedding_dense_backward_grad_output), ids = *build_meta(b, indices);
+	const struct meta ids = *build_meta(b, indices);
 	if (padding >= 0) {
 		int is_padding = emit_reshape(b, emit_eq_Scalar(b, indices, scalar_int(padding)), column, 2);
 		g = emit_masked_fill(b, g, is_padding, scalar_int(0));
 	}
 	memcpy(size, ids.size, sizeof *size * (size_t)ids.rank);
 	size[ids.rank] = -1;
-	g = emit_view(b, g, size, ids.rank + 1);
-	if (!meta_same_sizes(build_meta(b, g), want))
-		g = emit_reshape(b, g, want->size, want->rank);
-	v->grad[A_embedding_dense_backward_grad_output] = g;
+	v->grad[A_embedding_dense_backward_grad_output] = emit_view(b, g, size, ids.rank + 1);
 }
 
 /* ---- index_add ---------------------------------------------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ static bool check_rows_of_dtypes(const struct meta_ctx *c, struct err *err)
 	if (op->family == F_COMPOSED && self >= 0 && c->in[self] && !(op->dtypes & DTS(c->in[self]->dtype)))
 		return meta_numel(c->in[self]) ? dtype_refuse(c->n->op, c->in[self]->dtype, err)
 									   : err_limit(err, "%s without elements of dtype %s", op->name, dtype_info[c->in[self]->dtype].name);
-	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->licence == LC_CONVERT;
+	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->family == F_VIEW || op->licence == LC_CONVERT;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct arg *a = &c->n->arg[k];
 		if (c->in[k] && !is_full(c->in[k]->dtype) && !(op->dtypes & DTS(c->in[k]->dtype)))

@@ -377,7 +377,7 @@ static bool scalar_overflows(const struct scalar *s, enum dtype t)
 		return false;
 	if (dtype_is_float(t)) {
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		return !isinf(v) && fabs(v) > dtype_max(t);
+		return (!isinf(v) || dtype_info[t].overflow == OVERFLOW_TO_NAN) && fabs(v) > dtype_max(t);
 	}
 	const uint64_t max = (uint64_t)dtype_int_max(t), i = (uint64_t)s->i;
 	const int64_t min = dtype_int_min(t);

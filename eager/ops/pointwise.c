@@ -22,7 +22,18 @@ struct pointwise_operands {
 	struct pointwise_types types;
 };
 
-enum promo { PROMO_KEEP, PROMO_PROMOTE, PROMO_FLOAT, PROMO_BOOL, PROMO_SUBTRACT, PROMO_NEGATE, PROMO_BOUNDS, PROMO_GRADIENT }; /* ops.def */
+enum promo {
+	PROMO_KEEP,
+	PROMO_PROMOTE,
+	PROMO_FLOAT,
+	PROMO_BOOL,
+	PROMO_SUBTRACT,
+	PROMO_NEGATE,
+	PROMO_BOUNDS,
+	PROMO_GRADIENT,
+	PROMO_REAL,
+	PROMO_SLOPE
+}; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
@@ -38,7 +49,7 @@ static bool common_dtype(enum dtype *out, const struct node *n, const struct met
 {
 	struct promotion p = PROMOTION_START;
 	*out = in[A_elementwise_self]->dtype;
-	if (promo == PROMO_KEEP || promo == PROMO_NEGATE)
+	if (promo == PROMO_KEEP || promo == PROMO_NEGATE || promo == PROMO_REAL)
 		return true;
 	for (int k = 0; k < nin; k++)
 		promote_tensor(&p, in[k]);
@@ -391,8 +402,12 @@ static bool check_subtract(const struct meta_ctx *c)
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const int approximate = op_arg(c->n->op, N_approximate);
-	if (c->n->op == OP_gelu_backward && c->in[A_gelu_backward_grad_output]->dtype != c->in[A_gelu_backward_self]->dtype)
-		return err_limit(c->err, "gelu_backward of two dtypes: PyTorch refuses some, by the library that it calls");
+	const int is_result = op_arg(c->n->op, N_self_is_result), slope = op_arg(c->n->op, N_negative_slope);
+	if ((c->n->op == OP_gelu_backward || c->n->op == OP_mish_backward) && c->in[0]->dtype != c->in[1]->dtype)
+		return err_limit(c->err, "%s of two dtypes: PyTorch refuses some, by the library that it calls", op_info[c->n->op].name);
+	if (is_result >= 0 && c->n->arg[is_result].b
+		&& (c->n->arg[slope].scalar.kind == SC_FLOAT ? c->n->arg[slope].scalar.f : (double)c->n->arg[slope].scalar.i) < 0)
+		return err_set(c->err, "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
@@ -441,7 +456,7 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
-	if (op_arg(c->n->op, N_threshold) >= 0) { /* threshold_backward's iterator takes self first */
+	if (c->n->op == OP_threshold_backward || c->n->op == OP_leaky_relu_backward) { /* whose iterator takes self first */
 		const struct meta *gradient = in[0];
 		in[0] = in[1];
 		in[1] = gradient;
@@ -457,4 +472,6 @@ bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BO
 bool meta_pointwise_SUBTRACT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SUBTRACT); }
 bool meta_pointwise_NEGATE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_NEGATE); }
 bool meta_pointwise_BOUNDS(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOUNDS); }
+bool meta_pointwise_REAL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_REAL); }
+bool meta_pointwise_SLOPE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SLOPE); }
 bool meta_pointwise_GRADIENT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_GRADIENT); }

@@ -3,20 +3,20 @@
  * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype.
  */
 #if INST_INT
-#define ADD(x, y)          wrap_add(x, y)
-#define SUB(x, y)          wrap_sub(x, y)
-#define MUL(x, y)          wrap_mul(x, y)
-#define NEG(x)             wrap_sub(0, x)
-#define ABS(x)             ((x) < 0 ? wrap_sub(0, x) : (x))
-#define MAXNAN(x, y)       ((x) > (y) ? (x) : (y))
-#define MINNAN(x, y)       ((x) < (y) ? (x) : (y))
-#define POW(x, y)          int_pow(x, y)
-#define ROW_FLOAT(e)       0
-#define GELU_SLOPE(x)      0
-#define GELU_TANH_SLOPE(x) 0
-#define floor(x)           (x)
-#define ceil(x)            (x)
-#define trunc(x)           (x)
+#define ADD(x, y)    wrap_add(x, y)
+#define SUB(x, y)    wrap_sub(x, y)
+#define MUL(x, y)    wrap_mul(x, y)
+#define NEG(x)       wrap_sub(0, x)
+#define ABS(x)       ((x) < 0 ? wrap_sub(0, x) : (x))
+#define MAXNAN(x, y) ((x) > (y) ? (x) : (y))
+#define MINNAN(x, y) ((x) < (y) ? (x) : (y))
+#define POW(x, y)    int_pow(x, y)
+#define ROW_FLOAT(e) 0
+#define ROW_REAL(e)  0
+#define ROW_SLOPE(e) 0
+#define floor(x)     (x)
+#define ceil(x)      (x)
+#define trunc(x)     (x)
 #else
 #define ADD(x, y)     ((x) + (y))
 #define SUB(x, y)     ((x) - (y))
@@ -27,6 +27,8 @@
 #define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
 #define POW(x, y)     float_pow((double)(x), (double)(y), k->common)
 #define ROW_FLOAT(e)  (e)
+#define ROW_REAL(e)   (e)
+#define ROW_SLOPE(e)  (e)
 /* The slope of x * P(N(0, 1) < x), and of that with a tanh in place of P. */
 #define GELU_SLOPE(x) ((T)0.5 * (1 + (T)erf((x) * (T)0.70710678118654752)) + (x) * ((T)exp((x) * (x) * (T)-0.5) * (T)0.3989422804014327))
 #define GELU_BEND(x)  ((T)tanh((T)0.7978845608028654 * ((x) + (T)0.044715 * ((x) * (x) * (x)))))

@@ -13,6 +13,8 @@
 #undef MINNAN
 #undef POW
 #undef ROW_FLOAT
+#undef ROW_REAL
+#undef ROW_SLOPE
 #undef ROW_KEEP
 #undef ROW_PROMOTE
 #undef ROW_BOOL

@@ -30,6 +30,19 @@ bool meta_alias(struct meta_ctx *c)
 	return true;
 }
 
+/* Of the same width; what other widths would do to sizes and strides is not here yet. */
+bool meta_view_dtype(struct meta_ctx *c)
+{
+	const enum dtype from = c->in[A_view_dtype_self]->dtype, to = c->n->arg[A_view_dtype_dtype].dtype;
+	struct meta *o = view_of_self(c);
+	if (dtype_nbytes(from) != dtype_nbytes(to))
+		return err_limit(c->err, "%s of another width than %s", dtype_info[to].name, dtype_info[from].name);
+	if ((to == DT_B8) != (from == DT_B8))
+		return err_limit(c->err, "b8 and %s share bytes that may be neither 0 nor 1", dtype_info[to == DT_B8 ? from : to].name);
+	o->dtype = to;
+	return true;
+}
+
 bool meta_expand(struct meta_ctx *c)
 {
 	int64_t size[MAX_LIST];

@@ -57,6 +57,10 @@ enum step graph_input(struct graph *g, int node, unsigned char *base, int64_t nc
 		err_set(err, "RuntimeError: only Tensors of floating point dtype can require gradients");
 		return STEP_RAISED;
 	}
+	if (requires_grad && !dtype_has_grad(m->dtype)) {
+		err_set(err, "gradients of %s", dtype_info[m->dtype].name);
+		return STEP_UNSUPPORTED;
+	}
 	struct var v = {.root = add_root(g, base, ncells), .meta = *m, .adj = *m};
 	struct root *r = &g->root[v.root];
 	r->fn = requires_grad ? FN_LEAF : FN_NONE;
@@ -269,7 +273,7 @@ static const char *sizes_text(struct arena *a, const struct meta *m)
 }
 
 /* FunctionsManual.cpp gathers the cotangent of src by index. amax, amin and prod compare it with src before anybody looks at its sizes. */
-bool graph_source_ok(const struct graph *g, int node, struct err *err)
+static bool source_ok(const struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
 	int src = -1, index = -1, wrong = -1;
@@ -292,6 +296,46 @@ bool graph_source_ok(const struct graph *g, int node, struct err *err)
 			(long long)s->size[wrong], (long long)i->size[wrong], wrong);
 	return err_set(err, "RuntimeError: Function %s returned an invalid gradient at index 1 - got %s but expected shape compatible with %s",
 		backward_name(g->a, n->op), sizes_text(g->a, i), sizes_text(g->a, s));
+}
+
+/* embedding_dense_double_backward gives the sizes of indices and the width; the engine sums them to those of grad_output, or refuses. */
+static bool embedding_gradient_ok(const struct graph *g, int node, struct err *err)
+{
+	const struct node *n = &g->p->node[node];
+	const struct meta *want = node_meta(g->p, n->arg[A_embedding_dense_backward_grad_output].node);
+	struct meta given = *node_meta(g->p, n->arg[A_embedding_dense_backward_indices].node);
+	if (!meta_numel(&given) || given.rank == MAX_RANK) /* the rule's rows refuse it */
+		return true;
+	given.size[given.rank++] = want->size[want->rank - 1];
+	const int leading = given.rank - want->rank;
+	bool ok = leading >= 0;
+	for (int d = 0; ok && d < want->rank; d++)
+		ok = want->size[d] == 1 || want->size[d] == given.size[leading + d];
+	return ok
+		|| err_set(err, "RuntimeError: Function %s returned an invalid gradient at index 0 - got %s but expected shape compatible with %s",
+			backward_name(g->a, n->op), sizes_text(g->a, &given), sizes_text(g->a, want));
+}
+
+/* The derivative of as_strided_scatter reads the cotangent made contiguous, which has no cells between its elements as self may have. */
+static bool strided_gradient_ok(const struct graph *g, int node, struct err *err)
+{
+	const struct node *n = &g->p->node[node];
+	struct meta cells = *node_meta(g->p, n->arg[A_as_strided_scatter_src].node);
+	int64_t stride[MAX_LIST];
+	struct err why = {0};
+	cells.dtype = node_meta(g->p, node)->dtype;
+	cells.offset = node_given(n, A_as_strided_scatter_storage_offset) ? node_int(n, A_as_strided_scatter_storage_offset) : 0;
+	CHECK(node_ints(stride, n, A_as_strided_scatter_stride) == cells.rank);
+	memcpy(cells.stride, stride, sizeof *stride * (size_t)cells.rank);
+	return meta_in_bounds(&cells, meta_numel(node_meta(g->p, node)), &why) || err_set(err, "RuntimeError: %s", why.msg);
+}
+
+bool graph_sizes_ok(const struct graph *g, int node, struct err *err)
+{
+	const int op = g->p->node[node].op;
+	return op == OP_embedding_dense_backward ? embedding_gradient_ok(g, node, err)
+		: op == OP_as_strided_scatter        ? strided_gradient_ok(g, node, err)
+											 : source_ok(g, node, err);
 }
 
 /* ---- rows that compute ------------------------------------------------------------------------------------------ */
@@ -375,6 +419,12 @@ static bool has_derivatives(const struct graph *g, int node, const struct grad_o
 	return true;
 }
 
+static bool results_have_gradients(const struct node *n, struct err *err)
+{
+	const struct meta *m = &n->out[0].meta;
+	return !dtype_is_float(m->dtype) || dtype_has_grad(m->dtype) || err_set(err, "gradients through %s", dtype_info[m->dtype].name);
+}
+
 static bool may_require_grad(const struct graph *g, int node, const struct grad_operand *op, int nop, struct err *err)
 {
 	const struct op_info *info = &op_info[g->p->node[node].op];
@@ -402,7 +452,7 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
-	if (!has_derivatives(g, node, op, nop, err))
+	if (!has_derivatives(g, node, op, nop, err) || !results_have_gradients(n, err))
 		return STEP_UNSUPPORTED;
 	if (!may_require_grad(g, node, op, nop, err) || !can_record(n, err) || (writes && !leaf_check(g, node, err)))
 		return STEP_RAISED;

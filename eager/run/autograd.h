@@ -19,7 +19,7 @@
  *
  * FACTS of PyTorch 2.11 that this follows (tests/prog/autograd/ has a program for each, checked against it):
  *   - a result requires grad if its row is differentiable, a floating operand requires grad and the result is floating point;
- *   - detach gives a root of its own on the same memory: another history, the same version counter;
+ *   - detach and view.dtype give a root of its own on the same memory: another history, the same version counter;
  *   - writes with any operand (self included) that requires grad are refused on a leaf that requires grad and on its views, and on
  *     results of split/unbind and views of them; writes without are allowed everywhere;
  *   - a view of split/unbind is unusable on a differentiable path after its base was written through anything;
@@ -97,8 +97,8 @@ enum step { STEP_OK, STEP_RAISED, STEP_UNSUPPORTED }; /* with err: "Class: text"
 
 static inline int64_t *graph_version(const struct graph *g, int root) { return &g->root[g->root[root].counter].version; }
 void graph_init(struct graph *g, const struct prog *p, struct arena *a);
-/* False with PyTorch's text if backward of this scatter refuses the sizes of its source. */
-bool graph_source_ok(const struct graph *g, int node, struct err *err);
+/* False with PyTorch's text if backward of this row refuses the sizes of its operands. */
+bool graph_sizes_ok(const struct graph *g, int node, struct err *err);
 /* False with PyTorch's text if v is a view of split/unbind whose base was written since. */
 bool graph_history_ok(const struct graph *g, int var, struct err *err);
 void graph_tensor(struct tensor *out, const struct graph *g, int node, int k);

@@ -7,19 +7,38 @@
 static size_t cell_bytes(enum dtype t) { return t == DT_F64 ? 8 : 4; }
 
 /* A cell that nothing arrived at holds all ones, a NaN that no arithmetic makes, and is read as 0: so that the first cotangent is
- * taken over as it is, sign of zero and NaN payload included, instead of being added to 0. */
+ * taken over as it is, sign of zero and NaN payload included, instead of being added to 0. Where that very NaN arrives (view.dtype makes it
+ * of -1) it loses its last bit. */
+static float arrived32(float x)
+{
+	uint32_t bits;
+	memcpy(&bits, &x, 4);
+	bits -= bits == UINT32_MAX;
+	memcpy(&x, &bits, 4);
+	return x;
+}
+
+static double arrived64(double x)
+{
+	uint64_t bits;
+	memcpy(&bits, &x, 8);
+	bits -= bits == UINT64_MAX;
+	memcpy(&x, &bits, 8);
+	return x;
+}
+
 static float sum32(float cell, float x)
 {
 	uint32_t bits;
 	memcpy(&bits, &cell, 4);
-	return bits == UINT32_MAX ? x : cell + x;
+	return arrived32(bits == UINT32_MAX ? x : cell + x);
 }
 
 static double sum64(double cell, double x)
 {
 	uint64_t bits;
 	memcpy(&bits, &cell, 8);
-	return bits == UINT64_MAX ? x : cell + x;
+	return arrived64(bits == UINT64_MAX ? x : cell + x);
 }
 
 static void *adjoint(struct graph *g, const struct var *v)
@@ -73,7 +92,7 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 			for (int64_t i = 0; i < r.n; i++, off += r.stride, src += 4) {
 				float x;
 				memcpy(&x, src, 4);
-				f32[off] = add ? sum32(f32[off], x) : x;
+				f32[off] = add ? sum32(f32[off], x) : arrived32(x);
 			}
 			continue;
 		}
@@ -81,9 +100,9 @@ static void adjoint_put(struct graph *g, const struct var *v, const struct tenso
 			int64_t c = cell(v, off);
 			double x = dtype_load_f(from, src);
 			if (wide)
-				f64[c] = add ? sum64(f64[c], x) : x;
+				f64[c] = add ? sum64(f64[c], x) : arrived64(x);
 			else
-				f32[c] = add ? sum32(f32[c], (float)x) : (float)x;
+				f32[c] = add ? sum32(f32[c], (float)x) : arrived32((float)x);
 		}
 	} while (meta_iter_next(&it, &r.outer));
 }
@@ -230,7 +249,7 @@ static enum step sweep_node(struct graph *g, int node, struct arena *s, struct e
 		err_set(err, "%s has no derivative yet", op_info[n->op].name);
 		return STEP_UNSUPPORTED;
 	}
-	if (!graph_source_ok(g, node, err))
+	if (!graph_sizes_ok(g, node, err))
 		return STEP_RAISED;
 	for (int e = 0; e < f->nedge; e++)
 		mark_reached(g, g->var[f->edge[e].var].root, f->edge[e].fn);

@@ -100,15 +100,15 @@ static bool stored(struct campaign *c, enum store_status st)
 }
 
 /* In one transaction. exists, state: of a finding with this signature that was there before. */
-static bool store_it(struct campaign *c, const struct shard_finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
+static bool store_it(struct campaign *c, const struct finding *f, struct hash128 *id, bool *exists, enum finding_state *state)
 {
 	struct arena *a = &c->scratch;
-	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->program_index,
-		c->o->seed, f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
+	const char *note = arena_printf(a, "program %" PRId64 " of seed %" PRIu64 ", compile %" PRId64 ", %s%spolicy %s", f->index, c->o->seed,
+		f->compiles, f->confirmed ? "" : f->how, f->confirmed ? "" : ", ", f->policy);
 	return stored(c, keep_finding(c->store, &c->run, f, note, id, exists, state, a));
 }
 
-static void show_finding(struct campaign *c, const struct shard_finding *f, const char *what, const struct hash128 *id)
+static void show_finding(struct campaign *c, const struct finding *f, const char *what, const struct hash128 *id)
 {
 	if (!progress_finding(&c->progress, f, what, id))
 		interrupt_ask(SIGPIPE); /* the reader of our pipe has gone */
@@ -141,13 +141,13 @@ static void print_seen_again(
 }
 
 /* A finding that was there before; regressed, it is as good as new. */
-static void meet_again(struct campaign *c, const struct shard_finding *f, const struct hash128 *id)
+static void meet_again(struct campaign *c, const struct finding *f, const struct hash128 *id)
 {
 	struct store_loaded now;
 	enum met how = MET_OPEN;
 	if (!stored(c, keep_meet(&how, &now, c->store, f, id, &c->scratch)))
 		return;
-	how = keep_met(how, c->baseline, f->target, f->versions, f->kind, f->signature);
+	how = keep_met(how, c->baseline, f);
 	if (!tally_meet(c->tally, id, how, now.severity))
 		return;
 	if (how == MET_REGRESSED)
@@ -156,9 +156,9 @@ static void meet_again(struct campaign *c, const struct shard_finding *f, const 
 		print_seen_again(c, id, how == MET_BASELINE ? BASELINE_WORDS : finding_state_name[now.state], now.severity, now.signature);
 }
 
-static void accept(struct campaign *c, const struct shard_finding *f)
+static void accept(struct campaign *c, const struct finding *f)
 {
-	struct hash128 id = hash_bytes(f->text, strlen(f->text)), signature = hash_bytes(f->signature, strlen(f->signature));
+	struct hash128 id = hash_bytes(f->program, strlen(f->program)), signature = hash_bytes(f->signature, strlen(f->signature));
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
 	c->nobs++;
@@ -171,7 +171,7 @@ static void accept(struct campaign *c, const struct shard_finding *f)
 		meet_again(c, f, &id);
 		return;
 	}
-	enum met how = keep_met(MET_NEW, c->baseline, f->target, f->versions, f->kind, f->signature);
+	enum met how = keep_met(MET_NEW, c->baseline, f);
 	if (!tally_meet(c->tally, c->store ? &id : &signature, how, f->severity))
 		return;
 	if (how == MET_BASELINE) {
@@ -268,8 +268,8 @@ static bool answer_decode(struct campaign *c, int i, const void *p, size_t n, st
 			shard_reason_add(c->reason, &c->nreason, &r);
 	}
 	for (uint32_t k = wire_u32(&w); k > 0 && !w.bad; k--) {
-		struct shard_finding f;
-		shard_get_finding(&f, &w, a);
+		struct finding f;
+		finding_get(&f, &w, a);
 		if (!w.bad)
 			accept(c, &f);
 	}
@@ -337,13 +337,13 @@ static void keep_fault(struct campaign *c, char id_text[33], const struct shard_
 		a, "# scatterproof 1\n# No program: making number %" PRId64 " of seed %" PRIu64 " did not come to an end.\n", n->index, c->o->seed);
 	const char *where = arena_printf(a, "%s%s, program %" PRId64 " of seed %" PRIu64 ", policy %s", n->doing,
 		n->twin ? " (its wide twin)" : "", n->index, c->o->seed, c->o->policy);
-	const struct shard_finding f = {.target = TOOL_TARGET,
-		.versions = SCATTERPROOF,
+	struct finding f = {.versions = SCATTERPROOF,
 		.device = "",
-		.text = n->text[0] ? n->text : none,
+		.program = n->text[0] ? n->text : none,
+		.policy = "",
+		.verdict = VD_CRASH,
 		.kind = FINDING_CRASH,
 		.severity = SEVERITY_NORMAL,
-		.verdict = verdict_name[VD_CRASH],
 		.tensor = "",
 		.call = -1,
 		.how = "",
@@ -351,6 +351,7 @@ static void keep_fault(struct campaign *c, char id_text[33], const struct shard_
 		.detail = arena_printf(a, "%s; %s", proc_why(shard), where),
 		.report = where,
 		.stderr_tail = proc_tail(shard)};
+	finding_read_ops(&f, a);
 	if (!stored(c, keep_finding(c->store, &c->run, &f, where, &id, &exists, &state, a)))
 		return;
 	hash_hex(id_text, &id);
@@ -591,24 +592,6 @@ static void load_explained(struct campaign *c)
 		stored(c, store_query_sql(c->store, sql, NULL, take_signature, &c->explained));
 }
 
-/* What shards would refuse one by one. */
-static bool policy_usable(const struct options *o, struct err *err)
-{
-	struct policy p;
-	struct choices c;
-	struct policy_limits limits = {o->ops, o->dtypes};
-	choices_from_seed(&c, 1);
-	bool ok = policy_draw(&p, o->policy, &limits, &c, err);
-	choices_free(&c);
-	if (ok) {
-		bool any = !p.restricted;
-		for (int op = 0; op < op_nrows; op++)
-			any |= p.op[op];
-		ok = any || err_set(err, "--ops names no operator");
-	}
-	return ok;
-}
-
 /* Shards with the places where they stand. */
 static bool open_shards(struct campaign *c, struct proc_spec *spec, struct err *err)
 {
@@ -699,7 +682,8 @@ int cmd_fuzz(const struct options *given)
 		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
 		return EXIT_USAGE;
 	}
-	if (!policy_usable(&o, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
+	const struct program_source asked = options_source(&o);
+	if (!source_usable(&asked, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}

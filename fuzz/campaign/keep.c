@@ -6,13 +6,6 @@
 #include "fuzz/campaign/environment.h"
 #include "reports/life/lifecycle.h"
 
-static const char *family_text(const char *target, struct arena *a)
-{
-	char *s = arena_strdup(a, target);
-	s[strcspn(s, "-:")] = 0;
-	return s;
-}
-
 enum store_status keep_environment(
 	struct store *s, struct hash128 *id, const struct target *t, const char *versions, const char *hello, struct arena *a)
 {
@@ -22,20 +15,16 @@ enum store_status keep_environment(
 }
 
 /* Where f was seen. */
-static bool environment_id(struct store *s, struct hash128 *id, const struct shard_finding *f, struct arena *a)
+static bool environment_id(struct store *s, struct hash128 *id, const struct finding *f, struct arena *a)
 {
 	struct store_env_text where;
-	struct target t;
-	struct err err = {0};
-	if (str_eq(f->target, TOOL_TARGET)) {
-		environment_of_tool(&where, a);
-		return store_environment(s, id, &where) == STORE_OK;
-	}
-	CHECK(target_parse(&t, f->target, &err));
-	return keep_environment(s, id, &t, f->versions, f->device, a) == STORE_OK;
+	if (f->target.driver)
+		return keep_environment(s, id, &f->target, f->versions, f->device, a) == STORE_OK;
+	environment_of_tool(&where, a);
+	return store_environment(s, id, &where) == STORE_OK;
 }
 
-static void write_new(struct store *s, const struct shard_finding *f, const struct hash128 *id, int64_t at, const char *note)
+static void write_new(struct store *s, const struct finding *f, const struct hash128 *id, int64_t at, const char *note)
 {
 	const struct store_event ev = {.finding = *id, .at = at, .kind = EVENT_NOTE, .tool = SCATTERPROOF, .payload = note};
 	store_artifact(s, id, "report", at, f->report, strlen(f->report));
@@ -44,19 +33,15 @@ static void write_new(struct store *s, const struct shard_finding *f, const stru
 	store_event(s, &ev);
 }
 
-static void write_rows(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note, struct hash128 *id,
-	bool exists, struct arena *a)
+static void write_rows(
+	struct store *s, const struct hash128 *run, const struct finding *f, const char *note, struct hash128 *id, bool exists, struct arena *a)
 {
-	struct err err = {0};
-	struct prog p;
 	struct hash128 program = {{0}}, env;
-	const char *ops[MAX_NODES];
 	int64_t at = clock_unix_ms();
-	int nops = prog_read(&p, a, f->text, strlen(f->text), READ_STRICT, &err) ? prog_ops(ops, MAX_NODES, &p) : 0;
-	if ((!exists && store_program(s, &program, f->text, ops, nops) != STORE_OK) || !environment_id(s, &env, f, a))
+	if ((!exists && store_program(s, &program, f->program, f->op, f->nops) != STORE_OK) || !environment_id(s, &env, f, a))
 		return;
 	const struct store_finding sf = {.program = program,
-		.family = family_text(f->target, a),
+		.family = finding_family(f),
 		.kind = f->kind,
 		.severity = f->severity,
 		.signature = f->signature,
@@ -68,12 +53,12 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 		.environment = env,
 		.run = *run,
 		.at = at,
-		.verdict = f->verdict,
+		.verdict = verdict_name[f->verdict],
 		.tensor = f->tensor,
 		.fill = -1,
 		.call = f->call,
 		.detail = f->detail};
-	if (store_observation(s, &so, f->text, ops, nops) != STORE_OK)
+	if (store_observation(s, &so, f->program, f->op, f->nops) != STORE_OK)
 		return;
 	if (!exists)
 		write_new(s, f, id, at, note);
@@ -82,10 +67,10 @@ static void write_rows(struct store *s, const struct hash128 *run, const struct 
 		store_event(s, &ev);
 }
 
-enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct shard_finding *f, const char *note,
-	struct hash128 *id, bool *exists, enum finding_state *state, struct arena *a)
+enum store_status keep_finding(struct store *s, const struct hash128 *run, const struct finding *f, const char *note, struct hash128 *id,
+	bool *exists, enum finding_state *state, struct arena *a)
 {
-	enum store_status st = store_open_by_signature(s, exists, id, state, f->signature, family_text(f->target, a));
+	enum store_status st = store_open_by_signature(s, exists, id, state, f->signature, finding_family(f));
 	if (st != STORE_OK)
 		return st;
 	store_begin(s); /* what fails from here on is store_commit's failure, too */
@@ -94,7 +79,7 @@ enum store_status keep_finding(struct store *s, const struct hash128 *run, const
 }
 
 enum store_status keep_meet(
-	enum met *how, struct store_loaded *now, struct store *s, const struct shard_finding *f, const struct hash128 *id, struct arena *a)
+	enum met *how, struct store_loaded *now, struct store *s, const struct finding *f, const struct hash128 *id, struct arena *a)
 {
 	enum after_fix after = FIX_NO_MATTER;
 	const struct store_event worse = {
@@ -112,17 +97,16 @@ enum store_status keep_meet(
 	return st;
 }
 
-enum met keep_met(
-	enum met how, const struct baseline *b, const char *target, const char *versions, enum finding_kind kind, const char *signature)
+enum met keep_met(enum met how, const struct baseline *b, const struct finding *f)
 {
 	struct arena a;
 	if (how != MET_NEW && how != MET_OPEN)
 		return how;
+	const struct baseline_entry *e = baseline_find(b, finding_family(f), f->kind, f->signature);
 	arena_init(&a);
-	const struct baseline_entry *e = baseline_find(b, family_text(target, &a), kind, signature);
 	if (e)
-		how =
-			e->state == STATE_FIXED_IN && fix_contradicted(e->version, version_of_environment(versions, &a)) ? MET_REGRESSED : MET_BASELINE;
+		how = e->state == STATE_FIXED_IN && fix_contradicted(e->version, version_of_environment(f->versions, &a)) ? MET_REGRESSED
+																												  : MET_BASELINE;
 	arena_free(&a);
 	return how;
 }

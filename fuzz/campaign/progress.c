@@ -162,14 +162,14 @@ void progress_command(const char *command, const char *db)
 
 /* ---- findings ------------------------------------------------------------------------------------------------------------------ */
 
-static void finding_json(const struct shard_finding *f, const char *what, const char *id)
+static void finding_json(const struct finding *f, const char *target, const char *what, const char *id)
 {
 	struct strbuf sb;
 	struct json j = json_into(&sb, JSON_SPACED);
 	sb_init(&sb);
 	json_object(&j, NULL);
 	json_string(&j, "finding", id);
-	json_string(&j, "target", f->target);
+	json_string(&j, "target", target);
 	json_string(&j, "kind", finding_kind_name[f->kind]);
 	json_bool(&j, "confirmed", f->confirmed);
 	json_bool(&j, "regressed", str_eq(what, "regressed"));
@@ -194,11 +194,11 @@ static void cut_line(int width, const char *label, const char *text)
 }
 
 /* The store has the rest: a few lines, and the command that shows it. */
-static void finding_brief(const struct progress *p, const struct shard_finding *f, const char *what, const char *id)
+static void finding_brief(const struct progress *p, const struct finding *f, const char *target, const char *what, const char *id)
 {
 	char text[256];
 	int width = columns(STDOUT_FILENO);
-	snprintf(text, sizeof text, "FINDING %s  %s on %s, %s", id, finding_kind_name[f->kind], f->target, what);
+	snprintf(text, sizeof text, "FINDING %s  %s on %s, %s", id, finding_kind_name[f->kind], target, what);
 	putchar('\n');
 	cut_line(width, "", text);
 	cut_line(width, "  ", f->detail);
@@ -211,10 +211,10 @@ static void finding_brief(const struct progress *p, const struct shard_finding *
 }
 
 /* Everything: a file keeps it, and without a store nothing else has it. */
-static void finding_whole(const struct progress *p, const struct shard_finding *f, const char *what, const char *id)
+static void finding_whole(const struct progress *p, const struct finding *f, const char *target, const char *what, const char *id)
 {
 	char command[64];
-	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], f->target, what, f->how, f->report);
+	printf("\nFINDING %s  %s on %s, %s (%s)\n%s", id, finding_kind_name[f->kind], target, what, f->how, f->report);
 	printf("found after %.1f s and %" PRId64 " compiled program%s, confirmation took %.1f s\n", f->found_ms / 1e3, f->compiles,
 		plural(f->compiles), f->confirm_ms / 1e3);
 	snprintf(command, sizeof command, "see it again:  scatterproof repro %s", id);
@@ -233,18 +233,22 @@ static void stop_writing(void)
 	}
 }
 
-bool progress_finding(struct progress *p, const struct shard_finding *f, const char *what, const struct hash128 *id)
+bool progress_finding(struct progress *p, const struct finding *f, const char *what, const struct hash128 *id)
 {
 	char hex[33];
+	struct arena a;
+	arena_init(&a);
+	const char *target = finding_target(f, &a);
 	hash_hex(hex, id);
 	hex[STORE_ID_DIGITS] = 0;
 	progress_clear(p);
 	p->last = 0; /* the line is due again */
 	errno = 0;
 	if (p->o->json)
-		finding_json(f, what, hex);
+		finding_json(f, target, what, hex);
 	else if (!p->o->quiet)
-		(p->finding_tty && p->o->db ? finding_brief : finding_whole)(p, f, what, hex);
+		(p->finding_tty && p->o->db ? finding_brief : finding_whole)(p, f, target, what, hex);
+	arena_free(&a);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return true;
 	const int why = errno;

@@ -22,7 +22,7 @@ bool progress_due(const struct progress *p);
 void progress_status(struct progress *p, const struct shard_stats *s, int64_t nfindings, bool finishing);
 void progress_clear(const struct progress *p);
 /* what: "confirmed", "candidate", "regressed". False: the reader of standard output has gone. */
-bool progress_finding(struct progress *p, const struct shard_finding *f, const char *what, const struct hash128 *id);
+bool progress_finding(struct progress *p, const struct finding *f, const char *what, const struct hash128 *id);
 /* A line with a command on the store, ready to be pasted. */
 void progress_command(const char *command, const char *db);
 void progress_end(const struct progress *p);

@@ -53,7 +53,7 @@ static void suspected(struct shard *s, struct job *j, int target, const struct o
 		? "others"
 		: arena_printf(&j->arena, "%" PRId64 " elements%s, %s", o->all.suspect, j->twin ? ", as its wide twin" : "", again);
 	shard_add_reason(
-		s, target, &(struct made){j->index, j->twin, j->draw, j->text}, arena_printf(&j->arena, "pass with suspects: %s", what));
+		s, target, &(struct made){j->index, j->twin, j->draw, &j->prog}, arena_printf(&j->arena, "pass with suspects: %s", what));
 	if (!j->twin)
 		queue_twin(s, j);
 }
@@ -93,7 +93,7 @@ static void take_cheap(struct shard *s)
 	if (j->hit && !queue_explains(s, j))
 		s->last_hit = s->stats.cheap_runs;
 	if (verdict_diverges(o.verdict)) {
-		shard_diverged(s, j, s->cheap, MAX_TARGETS, &o, &r);
+		shard_diverged(s, j, MAX_TARGETS, &o, &r);
 	} else if (o.verdict == VD_PASS) {
 		j->ran_eagerly = true;
 		queue_push(s, j);
@@ -123,7 +123,7 @@ static void settle_main(struct shard *s, struct job *j, int target, const struct
 	sample_see(s, j, r);
 	if (verdict_diverges(o->verdict)) {
 		sample_finding(s, j);
-		shard_diverged(s, j, s->main, target, o, r);
+		shard_diverged(s, j, target, o, r);
 	} else if (o->verdict != VD_INVALID && j->next_target < (j->why ? s->o->ntarget : shard_nplain(s))) {
 		send_main(s, j);
 	} else if (o->verdict != VD_INVALID && sample_wants(s, j)) {
@@ -357,7 +357,7 @@ static int add_pending(struct shard_pending *list, int n, const struct job *j, i
 static struct shard_pending diverged_of(const struct sighting *w)
 {
 	return (struct shard_pending){
-		.index = w->index, .twin = w->twin, .diverged = true, .counted = w->target == MAX_TARGETS ? 1 : 2 + w->target};
+		.index = w->f.index, .twin = w->twin, .diverged = true, .counted = w->target == MAX_TARGETS ? 1 : 2 + w->target};
 }
 
 /* Everything that this shard would still have to do. */
@@ -375,7 +375,7 @@ static struct shard_state where_it_stands(const struct shard *s, struct arena *a
 	if (s->in_cheap)
 		n = add_pending(list, n, s->in_cheap, 0);
 	if (s->trial)
-		list[n++] = diverged_of(&s->trial->of);
+		list[n++] = diverged_of(s->trial);
 	for (int i = 0; i < sightings_waiting(s->sightings); i++)
 		list[n++] = diverged_of(sightings_at(s->sightings, i));
 	for (int i = 0; i < s->nagain; i++)

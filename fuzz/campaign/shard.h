@@ -32,6 +32,7 @@
 #include "eager/lang/wire.h"
 #include "fuzz/ask/options.h"
 #include "fuzz/campaign/explained.h"
+#include "fuzz/campaign/finding.h"
 #include "fuzz/campaign/shard_stats.h"
 #include "fuzz/campaign/source.h"
 
@@ -81,33 +82,6 @@ struct shard_answer {
 	struct shard_state state;
 	struct explained explained;
 };
-/* TEXT(field): those of a finding, in the order of the wire; NULL goes as "". */
-#define SHARD_FINDING_TEXTS(TEXT)                                                                                                          \
-	TEXT(target)                                                                                                                           \
-	TEXT(versions)                                                                                                                         \
-	TEXT(device) /* as exec_versions says it */                                                                                            \
-	TEXT(text)                                                                                                                             \
-	TEXT(policy)                                                                                                                           \
-	TEXT(signature)                                                                                                                        \
-	TEXT(tensor)                                                                                                                           \
-	TEXT(pattern)                                                                                                                          \
-	TEXT(detail)                                                                                                                           \
-	TEXT(report)                                                                                                                           \
-	TEXT(stderr_tail)                                                                                                                      \
-	TEXT(how)     /* "again in a fresh process", or why not confirmed */                                                                   \
-	TEXT(verdict) /* of the observation: "mismatch", "crash", "hang" */
-
-struct shard_finding {
-#define TEXT(field) const char *field;
-	SHARD_FINDING_TEXTS(TEXT)
-#undef TEXT
-	enum finding_kind kind;
-	enum finding_severity severity;
-	int call;
-	bool confirmed;
-	int64_t program_index, compiles;
-	double found_ms, confirm_ms;
-};
 /* Deltas for the summary: reasons of anything but pass and divergence, legitimate differences that were met. index: the first program's. */
 enum { MAX_REASONS = 256 };
 struct shard_reason {
@@ -125,8 +99,6 @@ void shard_put_request(struct strbuf *sb, const struct shard_request *r);
 void shard_get_request(struct shard_request *r, struct wire *w, struct arena *a);
 void shard_put_answer(struct strbuf *sb, const struct shard_answer *s);
 void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a);
-void shard_put_finding(struct strbuf *sb, const struct shard_finding *f);
-void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a);
 
 int shard_main(const struct options *o);
 

@@ -5,50 +5,38 @@
 
 #include "compiled/targets/driver.h"
 #include "eager/base/clock.h"
-#include "fuzz/triage/plain.h"
 
-void shard_send_finding(struct shard *s, const struct shard_finding *f)
+void shard_finding(struct finding *out, const struct shard *s, const struct made *m, const struct target *t, const struct outcome *o,
+	const char *stderr_tail, struct arena *a)
 {
-	shard_put_finding(&s->findings, f);
+	finding_of(out, m->p, o, t, stderr_tail, a);
+	out->versions = s->versions.s;
+	out->device = s->hello.s;
+	out->policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
+	out->index = m->index;
+	out->compiles = s->stats.compiled;
+	out->found_ms = clock_ms() - s->start;
+}
+
+void shard_send_finding(struct shard *s, const struct finding *f)
+{
+	finding_put(&s->findings, f);
 	s->nfindings++;
 }
 
 /* Eager refuses a program that neither the reference nor the interpreter refuses: the first one of each reason is kept. */
-static void send_refused(
-	struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const char *reason, const char *message)
+static void send_refused(struct shard *s, struct arena *a, const struct made *m, const struct target *ran, const struct outcome *o)
 {
-	struct strbuf name;
-	const struct target eager = plain_of(ran);
+	struct finding f;
+	shard_finding(&f, s, m, ran, o, "", a);
 	for (int i = 0; i < s->nrefused; i++)
-		if (str_eq(s->refused[i], reason))
+		if (str_eq(s->refused[i], f.signature))
 			return;
 	if (s->nrefused == MAX_REASONS)
 		return;
-	s->refused[s->nrefused++] = arena_strdup(&s->arena, reason);
-	sb_init(&name);
-	target_print(&name, &eager);
-	const char *policy = m->twin ? arena_printf(a, "%s, its wide twin", s->draw[m->draw]) : s->draw[m->draw];
-	const struct shard_finding f = {.target = name.s,
-		.versions = s->versions.s,
-		.device = s->hello.s,
-		.text = m->text,
-		.policy = policy,
-		.kind = FINDING_RAISE,
-		.severity = SEVERITY_NORMAL,
-		.verdict = verdict_name[VD_INVALID],
-		.signature = reason,
-		.tensor = "",
-		.pattern = "",
-		.detail = message,
-		.report = arena_printf(a, "%s\n%s", message, m->text),
-		.stderr_tail = "",
-		.call = -1,
-		.how = "eager refuses it, neither the reference nor the interpreter does",
-		.program_index = m->index,
-		.compiles = s->stats.compiled,
-		.found_ms = clock_ms() - s->start};
+	s->refused[s->nrefused++] = arena_strdup(&s->arena, f.signature);
+	f.how = "eager refuses it, neither the reference nor the interpreter does";
 	shard_send_finding(s, &f);
-	sb_free(&name);
 }
 
 void shard_count(struct shard *s, int draw, int target, enum verdict v)
@@ -82,7 +70,7 @@ void shard_count_reasons(struct shard *s, struct arena *a, int target, const str
 			shard_add_reason(
 				s, target, m, arena_printf(a, "%s, legitimately different: %s", verdict_name[o->verdict], d->freedom[i].reason));
 	if (o->unexpected)
-		send_refused(s, a, m, shard_target(s, target), why, o->why);
+		send_refused(s, a, m, shard_target(s, target), o);
 }
 
 static void count_elements(struct shard *s, const struct outcome *o)
@@ -101,7 +89,7 @@ void shard_count_job(struct shard *s, struct job *j, int target, const struct ou
 		sample_count(s, j);
 	count_elements(s, o);
 	shard_count(s, j->draw, target, o->verdict);
-	shard_count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, j->text}, o);
+	shard_count_reasons(s, &j->arena, target, &(struct made){j->index, j->twin, j->draw, &j->prog}, o);
 }
 
 void shard_put_counters(struct shard *s, struct strbuf *answer)

@@ -34,16 +34,6 @@ struct job {
 	const char *hint; /* operator of the worst mismatch, "" if none */
 };
 
-/* A sighting that is being tried again. */
-struct trial {
-	struct arena arena;
-	struct sighting of;
-	struct shard_finding f;
-	struct prog prog;
-	const char *hint;
-	bool on_target; /* or still on the plain stage */
-};
-
 struct delta {
 	int draw, target;
 	int64_t n[NVERDICTS];
@@ -58,7 +48,8 @@ struct shard {
 	struct strbuf versions, hello;
 	struct exec *main, *cheap, *fresh;
 	struct job *in_main, *in_cheap;
-	struct trial *trial;
+	struct sighting *trial; /* what is being tried again … */
+	bool trial_on_target;   /* … on its target, or still on the plain stage */
 	struct job *queue[QUEUE_MAX];
 	int nqueue;
 	int64_t npopped; /* compiled from it */
@@ -152,20 +143,23 @@ struct made {
 	int64_t index;
 	bool twin;
 	int draw;
-	const char *text;
+	const struct prog *p;
 };
 void shard_count(struct shard *s, int draw, int target, enum verdict v);
 void shard_add_reason(struct shard *s, int target, const struct made *m, const char *text);
 void shard_count_reasons(struct shard *s, struct arena *a, int target, const struct made *m, const struct outcome *o);
 /* What became of a job on a target, if no shard before this one has counted it. */
 void shard_count_job(struct shard *s, struct job *j, int target, const struct outcome *o);
-void shard_send_finding(struct shard *s, const struct shard_finding *f);
+/* What o says of m on t, unconfirmed; in a. */
+void shard_finding(struct finding *out, const struct shard *s, const struct made *m, const struct target *t, const struct outcome *o,
+	const char *stderr_tail, struct arena *a);
+void shard_send_finding(struct shard *s, const struct finding *f);
 void shard_put_counters(struct shard *s, struct strbuf *answer);
 void shard_put_reasons(struct shard *s, struct strbuf *answer);
 
 /* ---- shard_trial.c ---- */
 /* A divergence: new signatures wait for a trial in a fresh process, those of settled ones are further observations. Takes the job. */
-void shard_diverged(struct shard *s, struct job *j, const struct exec *e, int target, const struct outcome *o, const struct result *r);
+void shard_diverged(struct shard *s, struct job *j, int target, const struct outcome *o, const struct result *r);
 /* The trial of the first sighting that waits; its process has answered; it ends. */
 void trial_start(struct shard *s);
 void trial_take(struct shard *s);

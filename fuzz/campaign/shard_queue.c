@@ -5,7 +5,7 @@
 /* A confirmed finding does, or a divergence that is being confirmed: others like it would only wait with it. */
 static bool is_explained(const struct shard *s, const char *op)
 {
-	bool on_trial = s->trial && s->trial->of.explains && str_eq(s->trial->of.explains, op);
+	bool on_trial = s->trial && str_eq(sighting_explains(s->trial), op);
 	return on_trial || explained_has(&s->explained, op) || sightings_explain(s->sightings, op);
 }
 

@@ -99,39 +99,6 @@ void shard_get_answer(struct shard_answer *s, struct wire *w, struct arena *a)
 	explained_get(&s->explained, w, a);
 }
 
-void shard_put_finding(struct strbuf *sb, const struct shard_finding *f)
-{
-#define TEXT(field) wire_put_str(sb, f->field ? f->field : "");
-	SHARD_FINDING_TEXTS(TEXT)
-#undef TEXT
-	wire_put_u32(sb, (uint32_t)f->kind);
-	wire_put_u32(sb, (uint32_t)f->severity);
-	wire_put_u32(sb, (uint32_t)f->call);
-	wire_put_u8(sb, f->confirmed);
-	wire_put_i64(sb, f->program_index);
-	wire_put_i64(sb, f->compiles);
-	wire_put_f64(sb, f->found_ms);
-	wire_put_f64(sb, f->confirm_ms);
-}
-
-void shard_get_finding(struct shard_finding *f, struct wire *w, struct arena *a)
-{
-	*f = (struct shard_finding){0};
-#define TEXT(field) f->field = wire_str(w, a);
-	SHARD_FINDING_TEXTS(TEXT)
-#undef TEXT
-	uint32_t kind = wire_u32(w), severity = wire_u32(w);
-	w->bad |= kind >= NFINDING_KINDS || severity >= NSEVERITIES;
-	f->kind = w->bad ? FINDING_VALUE : (enum finding_kind)kind;
-	f->severity = w->bad ? SEVERITY_NORMAL : (enum finding_severity)severity;
-	f->call = (int)wire_u32(w);
-	f->confirmed = wire_u8(w) != 0;
-	f->program_index = wire_i64(w);
-	f->compiles = wire_i64(w);
-	f->found_ms = wire_f64(w);
-	f->confirm_ms = wire_f64(w);
-}
-
 void shard_put_reason(struct strbuf *sb, const struct shard_reason *r)
 {
 	wire_put_u32(sb, (uint32_t)r->target);

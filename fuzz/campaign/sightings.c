@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "fuzz/triage/signature.h"
+
 struct signature {
 	uint64_t key;
 	char *name;
@@ -13,7 +15,7 @@ struct signature {
 struct sightings {
 	struct signature known[MAX_SIGNATURES];
 	int nknown;
-	struct sighting queue[MAX_WAITING + MAX_WAITING_FIRST]; /* oldest first */
+	struct sighting *queue[MAX_WAITING + MAX_WAITING_FIRST]; /* oldest first */
 	int n;
 };
 
@@ -24,20 +26,28 @@ struct sightings *sightings_new(void)
 	return s;
 }
 
+struct sighting *sighting_new(void)
+{
+	struct sighting *w = xmalloc(sizeof *w);
+	*w = (struct sighting){0};
+	arena_init(&w->arena);
+	return w;
+}
+
 void sighting_free(struct sighting *w)
 {
-	free(w->hint);
-	free(w->explains);
-	sb_free(&w->finding);
-	*w = (struct sighting){0};
+	arena_free(&w->arena);
+	free(w);
 }
+
+const char *sighting_explains(const struct sighting *w) { return signature_hint(w->f.signature); }
 
 void sightings_free(struct sightings *s)
 {
 	for (int i = 0; s && i < s->nknown; i++)
 		free(s->known[i].name);
 	for (int i = 0; s && i < s->n; i++)
-		sighting_free(&s->queue[i]);
+		sighting_free(s->queue[i]);
 	free(s);
 }
 
@@ -71,27 +81,26 @@ bool sightings_wait(struct sightings *s, struct sighting *w)
 {
 	bool first = true;
 	for (int i = 0; i < s->n && first; i++)
-		first = s->queue[i].key != w->key;
+		first = s->queue[i]->key != w->key;
 	if (s->n >= (first ? MAX_WAITING + MAX_WAITING_FIRST : MAX_WAITING))
 		return false;
-	s->queue[s->n++] = *w;
-	*w = (struct sighting){0};
+	s->queue[s->n++] = w;
 	return true;
 }
 
-bool sightings_next(struct sighting *out, struct sightings *s)
+struct sighting *sightings_next(struct sightings *s)
 {
 	if (!s->n)
-		return false;
-	*out = s->queue[0];
+		return NULL;
+	struct sighting *w = s->queue[0];
 	memmove(s->queue, s->queue + 1, sizeof *s->queue * (size_t)--s->n);
-	return true;
+	return w;
 }
 
 bool sightings_explain(const struct sightings *s, const char *op)
 {
 	for (int i = 0; i < s->n; i++)
-		if (s->queue[i].explains && str_eq(s->queue[i].explains, op))
+		if (str_eq(sighting_explains(s->queue[i]), op))
 			return true;
 	return false;
 }
@@ -101,7 +110,7 @@ int sightings_waiting(const struct sightings *s) { return s->n; }
 const struct sighting *sightings_at(const struct sightings *s, int i)
 {
 	CHECK(i >= 0 && i < s->n);
-	return &s->queue[i];
+	return s->queue[i];
 }
 
 void sightings_settle(struct sightings *s, uint64_t key, const char *name, sighting_fn *fn, void *ctx)
@@ -113,9 +122,9 @@ void sightings_settle(struct sightings *s, uint64_t key, const char *name, sight
 	}
 	int kept = 0;
 	for (int i = 0; i < s->n; i++) {
-		if (s->queue[i].key == key) {
-			fn(ctx, &s->queue[i]);
-			sighting_free(&s->queue[i]);
+		if (s->queue[i]->key == key) {
+			fn(ctx, s->queue[i]);
+			sighting_free(s->queue[i]);
 		} else {
 			s->queue[kept++] = s->queue[i];
 		}

@@ -5,7 +5,7 @@
 #ifndef SCATTERPROOF_SIGHTINGS_H
 #define SCATTERPROOF_SIGHTINGS_H
 
-#include "eager/base/base.h"
+#include "fuzz/campaign/finding.h"
 
 enum {
 	MAX_SIGNATURES = 512,   /* remembered; those beyond are all tried */
@@ -14,17 +14,19 @@ enum {
 	MAX_TRIALS = 3          /* failed ones of a signature */
 };
 
-struct sighting {
-	uint64_t key;          /* of the signature */
-	int64_t index;         /* number of the program */
-	bool twin;             /* its wide twin */
-	int draw, target;      /* whose it is: index of the policy draw, of the target */
-	char *hint;            /* see outcome_of */
-	char *explains;        /* signature_hint of it; NULL: nothing */
-	struct strbuf finding; /* shard_put_finding */
+struct sighting { /* on the heap; all that it points to lives in its arena or as long as the shard */
+	struct arena arena;
+	uint64_t key;     /* of the signature */
+	bool twin;        /* of the program: its wide twin */
+	int draw, target; /* whose it is: index of the policy draw, of the target */
+	const char *hint; /* see outcome_of */
+	struct finding f; /* unconfirmed */
+	struct prog prog; /* f.program */
 };
-/* hint, explains and finding are owned, all from the heap. */
+struct sighting *sighting_new(void); /* zeros but for its arena */
 void sighting_free(struct sighting *w);
+/* The operator whose predictions it explains; "": none. */
+const char *sighting_explains(const struct sighting *w);
 
 struct sightings;
 struct sightings *sightings_new(void);
@@ -32,10 +34,10 @@ void sightings_free(struct sightings *s);
 
 /* The name under which a signature was settled, NULL if it is not (yet). */
 const char *sightings_name(const struct sightings *s, uint64_t key);
-/* Takes *w over, which waits from now on. False: no room (nothing was taken). */
+/* Takes w, which waits from now on. False: no room (it was not taken). */
 bool sightings_wait(struct sightings *s, struct sighting *w);
-/* The one that has waited longest, which is the caller's then. False: none waits. */
-bool sightings_next(struct sighting *out, struct sightings *s);
+/* The one that has waited longest, which is the caller's then. NULL: none waits. */
+struct sighting *sightings_next(struct sightings *s);
 /* Does one that waits explain this operator? */
 bool sightings_explain(const struct sightings *s, const char *op);
 int sightings_waiting(const struct sightings *s);

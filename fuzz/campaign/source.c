@@ -6,6 +6,22 @@
 #include "fuzz/campaign/derived.h"
 #include "fuzz/gen/gen.h"
 
+bool source_usable(const struct program_source *s, struct err *err)
+{
+	struct policy p;
+	struct choices c;
+	choices_from_seed(&c, 1);
+	bool ok = policy_draw(&p, s->policy, &s->limits, &c, err);
+	choices_free(&c);
+	if (ok) {
+		bool any = !p.restricted;
+		for (int op = 0; op < op_nrows; op++)
+			any |= p.op[op];
+		ok = any || err_set(err, "--ops names no operator");
+	}
+	return ok;
+}
+
 bool source_draw(struct program_source *s, int64_t number, struct err *err)
 {
 	const int64_t block = source_block(number);

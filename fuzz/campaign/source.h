@@ -51,6 +51,8 @@ static inline struct program_source options_source(const struct options *o)
 		.nshards = o->shard_count};
 }
 
+/* False: policy or limits are unknown words, or leave no operator; err says which. */
+bool source_usable(const struct program_source *s, struct err *err);
 /* s->drawn becomes the policy draw of the number's block. False: policy or limits are unknown words, err says which. */
 bool source_draw(struct program_source *s, int64_t number, struct err *err);
 /* The program of a number, in `a`. False: as source_draw, or this number has none (policy and limits leave no

@@ -226,9 +226,6 @@ static int open_store(struct checking *c)
 /* What eager refuses and nothing of ours does is one about eager, or about our rules. */
 static bool is_finding(const struct outcome *o) { return verdict_diverges(o->verdict) || o->unexpected; }
 
-/* What eager refuses is no matter of t's. */
-static struct target concerned(const struct outcome *o, const struct target *t) { return o->unexpected ? plain_of(t) : *t; }
-
 static void say_kept(const struct checking *c, const struct checked *one)
 {
 	if (one->finding && !c->o.json && !c->o.quiet)
@@ -236,61 +233,39 @@ static void say_kept(const struct checking *c, const struct checked *one)
 			one->before ? one->before : "", one->later ? ", in a later version" : "");
 }
 
-/* As a campaign would: a divergence, or a refusal that nobody expected. Every verdict is counted. What the finding is to this run, in *one,
- * too; MET_NEW if it cannot be stored. */
-static enum met keep(struct checking *c, struct checked *one, const struct target *t, struct arena *a)
+/* As a campaign would: f, a divergence or a refusal that nobody expected; NULL: neither. Every verdict is counted. What the finding is to
+ * this run, in *one, too; MET_NEW if it cannot be stored. */
+static enum met keep(struct checking *c, struct checked *one, const struct finding *f, const struct target *t, struct arena *a)
 {
 	struct hash128 env, id;
 	bool exists = false;
 	enum finding_state state = STATE_CANDIDATE;
 	enum met how = MET_NEW;
 	struct store_loaded now;
-	const struct outcome *o = one->o;
 	if (!stored(c, keep_environment(c->store, &env, t, one->versions, one->device, a)))
 		return how;
-	store_counter_add(c->store, &c->run, "", &env, verdict_name[o->verdict], 1);
-	if (!verdict_diverges(o->verdict) && !o->unexpected)
+	store_counter_add(c->store, &c->run, "", &env, verdict_name[one->o->verdict], 1);
+	if (!f)
 		return how;
-	bool refused = !verdict_diverges(o->verdict);
-	const struct target of = concerned(o, t);
-	const char *text = prog_text(one->p, a), *seen = "seen by check, in a process that may have run other programs";
-	const struct shard_finding f = {.target = target_text(&of, a),
-		.versions = one->versions,
-		.device = one->device,
-		.text = text,
-		.policy = "check",
-		.kind = refused ? FINDING_RAISE : o->kind,
-		.severity = refused ? SEVERITY_NORMAL : o->severity,
-		.verdict = verdict_name[o->verdict],
-		.signature = refused ? verdict_reason(o, a) : o->signature,
-		.tensor = o->tensor,
-		.pattern = o->pattern,
-		.detail = refused ? o->why : o->detail,
-		.report = refused ? arena_printf(a, "%s\n%s", o->why, text) : o->report,
-		.stderr_tail = one->r->stderr_tail,
-		.call = refused ? -1 : o->call,
-		.how = seen};
-	if (!stored(c, keep_finding(c->store, &c->run, &f, arena_printf(a, "program %s, %s", one->file, seen), &id, &exists, &state, a))
-		|| (exists && !stored(c, keep_meet(&how, &now, c->store, &f, &id, a))))
+	if (!stored(c, keep_finding(c->store, &c->run, f, arena_printf(a, "program %s, %s", one->file, f->how), &id, &exists, &state, a))
+		|| (exists && !stored(c, keep_meet(&how, &now, c->store, f, &id, a))))
 		return how;
 	char hex[33];
 	hash_hex(hex, &id);
 	one->finding = arena_strdup(a, hex);
 	one->before = how == MET_NEW ? NULL : finding_state_name[exists ? now.state : state];
 	one->later = how == MET_FIXED;
-	one->own = !exists || str_eq(now.program, text);
+	one->own = !exists || str_eq(now.program, f->program);
 	return how;
 }
 
 /* Of the first divergence. target: of c->o's. */
-static void write_script(struct checking *c, const struct checked *one, int target, struct arena *a)
+static void write_script(struct checking *c, const struct checked *one, const struct finding *f, int target, struct arena *a)
 {
 	const struct outcome *o = one->o;
-	struct store_loaded_obs seen = {.verdict = verdict_name[o->verdict]};
-	struct found x = {.obs = &seen, .p = *one->p, .t = concerned(o, &c->o.target[target])};
-	if (c->scripted || !is_finding(o))
-		return;
-	claim_of(&x.claim, o->unexpected ? FINDING_RAISE : o->kind, seen.verdict, o->tensor, o->call, one->p);
+	struct store_loaded_obs seen = {.verdict = verdict_name[f->verdict]};
+	struct found x = {.obs = &seen, .p = *one->p, .t = f->target};
+	claim_of(&x.claim, f->kind, seen.verdict, f->tensor, f->call, one->p);
 	const char *where = target_text(&x.t, a), *head = arena_printf(a, "%s: %s on %s", one->file, seen.verdict, where);
 	const struct bug_script s = {.x = &x,
 		.e = c->o.full ? NULL : c->warm[target],
@@ -346,23 +321,27 @@ static int code_of(const struct outcome *o)
 static int judged(struct checking *c, struct checked *one, int target, struct arena *a)
 {
 	const struct target *t = &c->o.target[target];
+	const bool finds = is_finding(one->o);
+	struct finding f;
 	int rc = code_of(one->o);
 	enum met how = MET_NEW, said = MET_NEW;
-	if (c->o.baseline && is_finding(one->o)) {
-		const struct target of = concerned(one->o, t);
-		bool refused = one->o->unexpected;
-		said = keep_met(MET_NEW, &c->baseline, target_text(&of, a), one->versions, refused ? FINDING_RAISE : one->o->kind,
-			refused ? verdict_reason(one->o, a) : one->o->signature);
+	if (finds) {
+		finding_of(&f, one->p, one->o, t, one->r->stderr_tail, a);
+		f.versions = one->versions;
+		f.device = one->device;
+		f.how = "seen by check, in a process that may have run other programs";
 	}
+	if (c->o.baseline && finds)
+		said = keep_met(MET_NEW, &c->baseline, &f);
 	one->baseline = said == MET_BASELINE ? "known (baseline)" : said == MET_REGRESSED ? "regressed" : NULL;
 	if (c->store)
-		how = keep(c, one, t, a);
+		how = keep(c, one, finds ? &f : NULL, t, a);
 	print_one(c, one);
 	say_kept(c, one);
 	if (how == MET_NEW || how == MET_OPEN)
 		how = said;
-	if (c->o.script)
-		write_script(c, one, target, a);
+	if (c->o.script && finds && !c->scripted)
+		write_script(c, one, &f, target, a);
 	if (c->o.expect >= 0 && (int)one->o->verdict != c->o.expect)
 		not_expected(c, rc == EXIT_CLEAN ? EXIT_VOID : rc);
 	if (rc == EXIT_FINDINGS && met_marked(how))

@@ -218,7 +218,10 @@ int cmd_selftest(const struct options *o)
 	*s = (struct selftest){.o = o, .source = options_source(o)};
 	if (!o->seed_given)
 		s->source.seed = 1;
-	if (!choose_all(s))
+	struct err err = {0};
+	if (!source_usable(&s->source, &err))
+		complain("%s", err.msg);
+	if (err.msg[0] || !choose_all(s))
 		return EXIT_USAGE;
 	fflush(stdout);
 	if (run_all(s))

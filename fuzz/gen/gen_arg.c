@@ -649,6 +649,22 @@ static bool value_OWN(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Another one of the same width, or self's own. */
+static bool value_BITS(struct world *w, struct making *m, int k)
+{
+	uint32_t mask = 0;
+	int weight[NDTYPES];
+	for (int t = 0; t < NDTYPES; t++) {
+		const bool fits = dtype_nbytes((enum dtype)t) == dtype_nbytes(m->meta.dtype) && (t == DT_B8) == (m->meta.dtype == DT_B8);
+		mask |= fits ? DTS(t) : 0;
+		weight[t] = !fits ? 0 : t == (int)m->meta.dtype ? 1 : 4;
+	}
+	enum dtype drawn;
+	const bool usual = chance(w, PF_plain) && draw_dtype(w, mask & ~DTS(m->meta.dtype), &drawn);
+	m->arg[k] = arg_dtype(usual ? drawn : (enum dtype)choose_weighted(w->c, weight, NDTYPES));
+	return true;
+}
+
 /* A format for that number of dimensions, mostly a channels-last one where there is one: few tensors have four or five dimensions.
  * contiguous, which takes no None, raises with preserve_format. */
 static bool draw_format(struct world *w, struct making *m, int k)

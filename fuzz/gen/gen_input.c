@@ -165,7 +165,7 @@ static int add_view(struct world *w, int base)
 	n->arg[A_input_view_size] = arg_ints(w->p, m.size, m.rank);
 	n->arg[A_input_view_stride] = arg_ints(w->p, m.stride, m.rank);
 	n->arg[A_input_view_offset] = arg_int(m.offset);
-	bool grad = dtype_is_float(m.dtype) && w->pol->chance[PF_grad] && choose_chance(w->c, 25);
+	bool grad = dtype_has_grad(m.dtype) && w->pol->chance[PF_grad] && choose_chance(w->c, 25);
 	n->arg[A_input_view_requires_grad] = arg_bool(grad);
 	infer_or_bug(w, node);
 	fact_input(w, node, &(struct input_spec){.dtype = m.dtype}, grad, base);
@@ -196,7 +196,7 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 		return -1;
 	meta_make_contiguous(&m, spec->dtype, s->size, s->rank);
 	draw_layout(w, &m, spec->no_overlap);
-	bool grad = dtype_is_float(spec->dtype) && !spec->no_grad && chance(w, PF_grad);
+	bool grad = dtype_has_grad(spec->dtype) && !spec->no_grad && chance(w, PF_grad);
 	bool positive = spec->positive && dtype_is_float(spec->dtype) && chance(w, PF_positive);
 	struct input_spec all = *spec;
 	if (!spec->fill && dtype_is_int(spec->dtype) && chance(w, PF_wide))

@@ -8,25 +8,26 @@
 enum { MAX_DRAWN_RANK = 5 };
 enum { UNBOUNDED = 2000 }; /* `bits` of a value that may be anything, infinities and NaN included */
 
-/* How large a row's results can be: the words of magnitude.def, which has them row by row. */
+/* How large a row's results can be. */
 enum magnitude {
-	MAG_KEEPS,
-	MAG_CONVERTS,
-	MAG_CHOOSES,
-	MAG_PICKS,
-	MAG_FINDS,
-	MAG_COUNTS,
-	MAG_TELLS,
-	MAG_ADDS,
-	MAG_MULTIPLIES,
-	MAG_POWER,
-	MAG_SUMS,
-	MAG_AVERAGES,
-	MAG_COLLECTS,
-	MAG_DOTS,
-	MAG_PRODUCTS,
-	MAG_SPREADS,
-	MAG_FUNCTION
+	MAG_KEEPS,      /* the largest value of an operand */
+	MAG_CONVERTS,   /* the same, in a dtype that is not the value's */
+	MAG_CHOOSES,    /* the larger or smaller of two */
+	MAG_PICKS,      /* the largest or smallest of some, of which there must be one, and perhaps its position */
+	MAG_FINDS,      /* the position alone */
+	MAG_COUNTS,     /* positions, as many as data say */
+	MAG_TELLS,      /* true or false */
+	MAG_ADDS,       /* a sum of the operands */
+	MAG_MULTIPLIES, /* a product of the operands */
+	MAG_POWER,      /* a power whose exponent is a number */
+	MAG_SUMS,       /* a sum of as many values as there are */
+	MAG_AVERAGES,   /* the same, divided by their number: integers must be told a dtype */
+	MAG_COLLECTS,   /* sums of values of all operands, or one of them */
+	MAG_DOTS,       /* sums of products */
+	MAG_PRODUCTS,   /* products of as many values as there are */
+	MAG_SPREADS,    /* no bound: a variance */
+	MAG_RETYPES,    /* the bits of an operand as another number: anything */
+	MAG_FUNCTION    /* no bound: a quotient or a library function */
 };
 enum magnitude magnitude_of(int op); /* gen_rules.c */
 

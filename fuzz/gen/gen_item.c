@@ -52,7 +52,8 @@ static bool slice_operand(struct symbolic *s, struct number_place *out)
 		return false;
 	const struct operand_place at = place_of[choose_below(s->w->c, (uint64_t)nplace)];
 	const int tensor = s->p.node[at.user].arg[at.arg].node, rank = node_meta(&s->p, tensor)->rank;
-	if (rank == 0)
+	const enum role role = op_info[s->p.node[at.user].op].param[at.arg].role;
+	if (rank == 0 || role == R_PACKED || role == R_DENSE) /* what ends sooner in another call has gaps */
 		return false;
 	int d = (int)choose_below(s->w->c, (uint64_t)rank);
 	if (node_meta(&s->p, tensor)->size[d] < 2)

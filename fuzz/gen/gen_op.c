@@ -552,6 +552,8 @@ static int operand_BCAST(struct world *w, struct making *m, const struct param *
 	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST);
 }
 
+static int operand_BCAST_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_BCAST(w, m, q); }
+
 static int operand_BCAST_TO(struct world *w, struct making *m, const struct param *q)
 {
 	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST_TO);
@@ -589,10 +591,10 @@ static int operand_NORMED(struct world *w, struct making *m, const struct param 
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
-static int operand_AFFINE(struct world *w, struct making *m, const struct param *q) { return operand_NORMED(w, m, q); }
-static int operand_KEPT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
+static int operand_NORMED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_NORMED(w, m, q); }
+static int operand_SAME_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
 
-static int operand_MOMENT(struct world *w, struct making *m, const struct param *q)
+static int operand_MOMENT_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = shape_of(&m->meta);
 	for (int i = 0; i < m->arg[op_arg(m->op, N_normalized_shape)].n; i++)

@@ -4,7 +4,7 @@
  * kept by reference, so its storage may not be written afterwards (op_info.save); leaves and views of leaves may not be written;
  * nor may results of a row with several views, nor their base once they exist.
  *
- * Magnitudes: every storage has a bound 2^bits on |value|, propagated by magnitude.def. i64 may not overflow (narrower integers wrap),
+ * Magnitudes: every storage has a bound 2^bits on |value|, propagated by magnitude_of. i64 may not overflow (narrower integers wrap),
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
 #include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
@@ -87,16 +87,43 @@ static bool any_grad(const struct world *w, const struct node *n)
 
 /* ---- magnitudes ------------------------------------------------------------------------------------------------------------ */
 
-enum { /* a row of another table than ops.def does not compile, and a row in none neither */
-#define MAGNITUDE(rule, id) MAGNITUDE_##id = MAG_##rule + 0 * OP_##id,
-#include "fuzz/gen/magnitude.def"
-};
-static const uint8_t magnitude[NOPS] = {
-#define OP(id, ...) [OP_##id] = MAGNITUDE_##id,
-#include "eager/lang/ops.def"
-};
+static enum magnitude extreme(int op)
+{
+	const bool of_many = op_has(op, T_REDUCE | T_ORDER);
+	return !of_many ? MAG_CHOOSES : op_has(op, T_NONDIFF) ? MAG_FINDS : MAG_PICKS;
+}
 
-enum magnitude magnitude_of(int op) { return (enum magnitude)magnitude[op]; }
+/* How a row rounds says how it computes; a row that is no example of its class says so by a trait. */
+enum magnitude magnitude_of(int op)
+{
+	if (op == OP_view_dtype)
+		return MAG_RETYPES;
+	if (op_has(op, T_POWER | T_AVERAGES | T_PRODUCTS | T_COUNTS | T_UNBOUNDED))
+		return op_has(op, T_POWER)   ? MAG_POWER
+			: op_has(op, T_AVERAGES) ? MAG_AVERAGES
+			: op_has(op, T_PRODUCTS) ? MAG_PRODUCTS
+			: op_has(op, T_COUNTS)   ? MAG_COUNTS
+									 : MAG_FUNCTION;
+	switch (op_info[op].licence) {
+	case LC_MOVE: return MAG_KEEPS;
+	case LC_CONVERT: return MAG_CONVERTS;
+	case LC_COMPARE: return MAG_TELLS;
+	case LC_MINMAX: return extreme(op);
+	case LC_ARITH: return MAG_ADDS;
+	case LC_MUL: return MAG_MULTIPLIES;
+	case LC_SUM: return MAG_SUMS;
+	case LC_SCAN:
+	case LC_ACCUM: return MAG_COLLECTS;
+	case LC_MATMUL: return MAG_DOTS;
+	case LC_PROD: return MAG_PRODUCTS;
+	case LC_VAR: return MAG_SPREADS;
+	case LC_DIV:
+	case LC_NORM:
+	case LC_TRANS: return MAG_FUNCTION;
+	case NLC: break;
+	}
+	BUG("%s has no licence class", op_info[op].name);
+}
 
 struct sizes {
 	int bits, sum;
@@ -151,6 +178,7 @@ static int result_bits(enum magnitude rule, const struct sizes *s)
 	case MAG_PRODUCTS: b = s->bits * (s->n + 1); break;
 	case MAG_POWER: /* of integers: power_bits */
 	case MAG_SPREADS:
+	case MAG_RETYPES:
 	case MAG_FUNCTION: b = UNBOUNDED; break;
 	}
 	return (int)MIN(b, UNBOUNDED);
@@ -176,8 +204,8 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 		int most = dtype_info[t].emax;
 		return bits > most ? UNBOUNDED : bits;
 	}
-	if (not_values)
-		return MIN(bits, 63);
+	if (not_values || rule == MAG_RETYPES)
+		return MIN(bits, width - (rule == MAG_RETYPES ? 2 : 1));
 	if (s->from_float && (dtype_is_unsigned(t) || bits > width - 2))
 		return -1; /* a float that does not fit, or is negative, becomes an integer */
 	if (width == 64 && bits > width - 2 && !w->alone)
@@ -285,10 +313,25 @@ static bool negates_bool(const struct world *w, const struct node *n)
 	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
 }
 
+/* Floats of which no gradients are taken. */
+static bool through(const struct node *n)
+{
+	return n->nout == 0 || !dtype_is_float(n->out[0].meta.dtype) || dtype_has_grad(n->out[0].meta.dtype);
+}
+
 bool differentiates_scatter(const struct world *w)
 {
 	for (int i = 0; i < w->p->nnode; i++)
 		if (op_has(w->p->node[i].op, T_SCATTER) && w->p->node[i].nout && has_grad(w, i))
+			return true;
+	return false;
+}
+
+/* Does an operand require grad by which PyTorch has no derivative? */
+static bool lacks_derivative(const struct world *w, const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (role_has(op_info[n->op].param[k].role, RF_NO_GRADIENT) && arg_grad(w, n, k))
 			return true;
 	return false;
 }
@@ -314,7 +357,7 @@ bool admit(struct world *w, int node, const char **why)
 	bool grad = any_grad(w, n) && !node_is_constant(w->p, n);
 	if (op->traits & T_MUTATES && !admit_write(w, n, grad, why))
 		return false;
-	if (negates_bool(w, n) || (gives_windows(w, n) && differentiates_scatter(w))) {
+	if (negates_bool(w, n) || lacks_derivative(w, n) || (grad && !through(n)) || (gives_windows(w, n) && differentiates_scatter(w))) {
 		*why = "gradient";
 		return false;
 	}
@@ -349,7 +392,7 @@ bool admit(struct world *w, int node, const char **why)
 	if (op->traits & T_MUTATES) {
 		struct fact *h = home_of(w, node);
 		h->written = true;
-		h->bits = MAX(h->bits, bits);
+		h->bits = node_meta(w->p, f.home)->dtype != t ? UNBOUNDED : MAX(h->bits, bits); /* a view of another dtype: any number */
 		w->fact[f.root].grad |= grad && dtype_is_float(t);
 	}
 	w->fact[node].born_grad = has_grad(w, node);

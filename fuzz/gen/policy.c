@@ -108,11 +108,11 @@ static void draw_dtypes(struct policy *p, const struct named *nm, const int *bas
 	draw_subset(p->dtype, base, NDTYPES, 1 + (int)choose_below(c, 4), c);
 	/* Without a floating dtype nothing is differentiated: rare enough, or never. */
 	for (int t = 0; t < NDTYPES; t++)
-		if (p->dtype[t] && dtype_is_float((enum dtype)t))
+		if (p->dtype[t] && dtype_has_grad((enum dtype)t))
 			return;
 	int floats[NDTYPES] = {0};
 	for (int t = 0; t < NDTYPES; t++)
-		if (dtype_is_float((enum dtype)t))
+		if (dtype_has_grad((enum dtype)t))
 			floats[t] = base[t];
 	int t = nm->form == FORM_PLAIN && choose_chance(c, 10) ? -1 : choose_weighted(c, floats, NDTYPES);
 	if (t >= 0)

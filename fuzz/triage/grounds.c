@@ -128,6 +128,18 @@ static bool larger_source(const struct prog *p)
 	return false;
 }
 
+/* Rows whose derivative refuses sizes that the row itself takes. */
+static bool gradient_by(const struct prog *p, int op)
+{
+	for (int i = 0; i < p->nnode; i++)
+		if (p->node[i].op == op && node_is_run(&p->node[i]))
+			return p->has_backward;
+	return false;
+}
+
+static bool sums_embedding(const struct prog *p) { return gradient_by(p, OP_embedding_dense_backward); }
+static bool scatters_strided(const struct prog *p) { return gradient_by(p, OP_as_strided_scatter); }
+
 /* "Autograd not support dtype": a row that may be told a dtype was told one that is no float. */
 static bool told_integer(const struct prog *p)
 {
@@ -151,6 +163,9 @@ static const struct {
 	{"is outside the representable range of", clamps_integers},
 	{"does not require grad and does not have a grad_fn", has_backward},
 	{"Mismatch in shape: grad_output", has_backward},
+	{"returned an invalid gradient at index 0", sums_embedding},
+	{"can be any value and is ambiguous", sums_embedding},
+	{"are out of bounds for storage of size", scatters_strided},
 	{"returned an invalid gradient at index 1", larger_source},
 	{"must match the size of tensor b", larger_source},
 	{"Autograd not support dtype", told_integer},

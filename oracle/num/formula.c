@@ -49,7 +49,7 @@ static int append(struct parser *p, struct formula_step s)
 	struct formula_steps *to = p->to;
 	for (int k = 0; k < to->n; k++) {
 		const struct formula_step *t = &to->step[k];
-		if (t->kind == s.kind && t->x == s.x && t->y == s.y && t->f == s.f && t->low == s.low && t->high == s.high)
+		if (t->kind == s.kind && t->x == s.x && t->y == s.y && t->z == s.z && t->f == s.f && t->low == s.low && t->high == s.high)
 			return k;
 	}
 	if (to->n == FORMULA_STEPS)
@@ -77,7 +77,7 @@ static double number(struct parser *p)
 	return v;
 }
 
-static int sum_of(struct parser *p);
+static int choice(struct parser *p);
 
 static int call(struct parser *p, const char *name)
 {
@@ -85,7 +85,7 @@ static int call(struct parser *p, const char *name)
 		const char *name;
 		enum step_kind kind;
 	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}, {"var", STEP_VAR}};
-	struct formula_step s = {.x = sum_of(p)};
+	struct formula_step s = {.x = choice(p)};
 	s.per_row = per_row(p, s.x);
 	if (str_eq(name, "within")) {
 		s.kind = STEP_WITHIN;
@@ -102,6 +102,12 @@ static int call(struct parser *p, const char *name)
 		s.high = number(p);
 		expect(p, ')');
 		return append(p, s);
+	}
+	if (str_eq(name, "either")) {
+		expect(p, ',');
+		int other = choice(p);
+		expect(p, ')');
+		return append_pair(p, STEP_EITHER, s.x, other);
 	}
 	expect(p, ')');
 	if (str_eq(name, "stored")) {
@@ -140,7 +146,7 @@ static int value(struct parser *p)
 {
 	char name[NAME_LENGTH];
 	if (eat(p, '(')) {
-		int x = sum_of(p);
+		int x = choice(p);
 		expect(p, ')');
 		return x;
 	}
@@ -158,6 +164,10 @@ static int value(struct parser *p)
 	for (int k = 0; k < p->nname; k++)
 		if (str_eq(p->name[k], name))
 			return p->meaning[k];
+	if (name[0] == 's' && name[1] >= '0' && name[1] < '0' + FORMULA_SCALARS && !name[2])
+		return append(p, (struct formula_step){.kind = STEP_SCALAR, .x = name[1] - '0', .per_row = true});
+	if (sf_info[p->f].arity < 0 && str_eq(name, "count"))
+		return append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true});
 	fail(p, "an unknown name, before");
 }
 
@@ -187,6 +197,56 @@ static int sum_of(struct parser *p)
 	}
 }
 
+static bool eat_two(struct parser *p, const char *two)
+{
+	eat(p, ' ');
+	bool is = str_starts(p->at, two);
+	p->at += is ? 2 : 0;
+	return is;
+}
+
+/* A comparison, if one comes: > and >= with the operands changed over. *swapped: != , which is the opposite of ==. */
+static bool comparison(struct parser *p, enum step_kind *kind, bool *turned, bool *opposite)
+{
+	*turned = *opposite = false;
+	if (eat_two(p, "<="))
+		*kind = STEP_MOST;
+	else if (eat_two(p, ">="))
+		*kind = STEP_MOST, *turned = true;
+	else if (eat_two(p, "=="))
+		*kind = STEP_SAME;
+	else if (eat_two(p, "!="))
+		*kind = STEP_SAME, *opposite = true;
+	else if (eat(p, '<'))
+		*kind = STEP_LESS;
+	else if (eat(p, '>'))
+		*kind = STEP_LESS, *turned = true;
+	else
+		return false;
+	return true;
+}
+
+/* e, or e < e ? e : e */
+static int choice(struct parser *p)
+{
+	enum step_kind kind;
+	bool turned, opposite;
+	int x = sum_of(p);
+	if (!comparison(p, &kind, &turned, &opposite))
+		return x;
+	int y = sum_of(p), truth = turned ? append_pair(p, kind, y, x) : append_pair(p, kind, x, y);
+	expect(p, '?');
+	int yes = choice(p);
+	expect(p, ':');
+	int no = choice(p);
+	return append(p,
+		(struct formula_step){.kind = STEP_CHOOSE,
+			.x = truth,
+			.y = opposite ? no : yes,
+			.z = opposite ? yes : no,
+			.per_row = per_row(p, truth) && per_row(p, yes) && per_row(p, no)});
+}
+
 static void give_name(struct parser *p, const char *name, int meaning)
 {
 	if (p->nname == NAMES)
@@ -204,11 +264,11 @@ static bool definition(struct parser *p)
 	if (!isalpha((unsigned char)*p->at))
 		return false;
 	p->at += word(p, name);
-	if (!eat(p, '=')) {
+	if (!eat(p, '=') || *p->at == '=') {
 		p->at = back;
 		return false;
 	}
-	int x = sum_of(p);
+	int x = choice(p);
 	expect(p, ';');
 	give_name(p, name, x);
 	return true;
@@ -223,18 +283,39 @@ bool formula_gives_one(enum sf f)
 	return formula_is_one(&t);
 }
 
-static bool reads_two(enum step_kind k) { return k >= STEP_ADD && k <= STEP_DIV; }
+static bool reads_two(enum step_kind k) { return k >= STEP_ADD && k <= STEP_CHOOSE; }
 
-/* False if a step other than those on the way to the result reads it, too: it would have another rounding there. */
-static bool find_rounded(struct formula_steps *s)
+static int readers_of(const struct formula_steps *s, int step)
 {
-	int readers = 0, on_the_way = 0;
-	for (s->rounded = s->result; s->step[s->rounded].kind == STEP_NEG || s->step[s->rounded].kind == STEP_WITHIN; on_the_way = 1)
-		s->rounded = s->step[s->rounded].x;
-	for (int k = 0; k < s->n; k++)
-		readers +=
-			s->step[k].kind >= STEP_NEG && (s->step[k].x == s->rounded || (reads_two(s->step[k].kind) && s->step[k].y == s->rounded));
-	return readers == on_the_way || s->step[s->rounded].kind < STEP_NUMBER;
+	int n = 0;
+	for (int k = 0; k < s->n; k++) {
+		const struct formula_step *t = &s->step[k];
+		n += t->kind >= STEP_NEG && (t->x == step || (reads_two(t->kind) && t->y == step) || (t->kind == STEP_CHOOSE && t->z == step));
+	}
+	return n;
+}
+
+/* Marks what is rounded as results are. False if a step beside those on the way to the result reads it, too: it would have another
+ * rounding there. Of a choice that is no reason: its own result is rounded then. */
+static bool mark_last(struct formula_steps *s, int k, bool on_the_way)
+{
+	struct formula_step *t = &s->step[k];
+	if (t->kind < STEP_NUMBER)
+		return true;
+	if (readers_of(s, k) > on_the_way)
+		return false;
+	t->last = true;
+	if (t->kind == STEP_NEG || t->kind == STEP_WITHIN)
+		return mark_last(s, t->x, true);
+	if (t->kind == STEP_EITHER) {
+		mark_last(s, t->x, true);
+		mark_last(s, t->y, true);
+	}
+	if (t->kind == STEP_CHOOSE) {
+		mark_last(s, t->y, true);
+		mark_last(s, t->z, true);
+	}
+	return true;
 }
 
 /* One form, up to a '|' or the end. */
@@ -245,10 +326,6 @@ static void parse_form(struct parser *p, int k)
 	to->n = p->nname = 0;
 	for (int q = 0; q < sf_operands(p->f); q++)
 		give_name(p, operands[q], append(p, (struct formula_step){.kind = STEP_OPERAND, .x = q}));
-	if (sf_info[p->f].arity < 0) {
-		give_name(p, "count", append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true}));
-		give_name(p, "eps", append(p, (struct formula_step){.kind = STEP_PARAM, .per_row = true}));
-	}
 	if (k >= 0) {
 		bool one = formula_gives_one(p->f);
 		give_name(p, "g", append(p, (struct formula_step){.kind = STEP_COTANGENT, .per_row = one}));
@@ -256,11 +333,11 @@ static void parse_form(struct parser *p, int k)
 	}
 	while (definition(p))
 		;
-	to->result = sum_of(p);
+	to->result = choice(p);
 	eat(p, ' ');
 	if (*p->at && *p->at != '|')
 		fail(p, "the steps should end");
-	if (!find_rounded(to))
+	if (!mark_last(to, to->result, false))
 		fail(p, "what the result is made of by a sign or a fact is used elsewhere; the text ends");
 }
 
@@ -283,11 +360,13 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 		p.to->needs = eat_word(&p, "onednn: ") ? LF_ONEDNN
 			: eat_word(&p, "product: ")        ? LF_PRODUCT
 			: eat_word(&p, "in steps: ")       ? LF_TANHB
+			: eat_word(&p, "rounded: ")        ? LF_STEPS
 			: eat_word(&p, "fused: ")          ? LF_FUSED
 			: eat_word(&p, "decomposed: ")     ? LF_DECOMP
 											   : 0;
-		unsigned kernels = LF_ONEDNN | LF_PRODUCT | LF_DECOMP;
-		p.to->kernel = eat_word(&p, "kernel: ") || (k < 0 ? !(p.to->needs & LF_TANHB) : (p.to->needs & kernels) != 0);
+		const unsigned in_operators = LF_TANHB | LF_STEPS, kernels = LF_ONEDNN | LF_PRODUCT | LF_DECOMP;
+		const bool own_kernel = k < 0 ? !(p.to->needs & in_operators) : (p.to->needs & kernels) != 0;
+		p.to->kernel = eat_word(&p, "kernel: ") || own_kernel;
 		parse_form(&p, k);
 	}
 	if (to->form[0].needs)

@@ -25,12 +25,17 @@ enum step_kind {
 	STEP_RESULT,
 	STEP_NUMBER,
 	STEP_COUNT,
-	STEP_PARAM,
+	STEP_SCALAR,
 	STEP_NEG,
 	STEP_ADD,
 	STEP_SUB,
 	STEP_MUL,
 	STEP_DIV,
+	STEP_LESS,
+	STEP_MOST,
+	STEP_SAME,
+	STEP_EITHER,
+	STEP_CHOOSE,
 	STEP_CALL,
 	STEP_SUM,
 	STEP_MEAN,
@@ -42,17 +47,17 @@ enum step_kind {
 };
 struct formula_step {
 	enum step_kind kind;
-	int x, y;         /* of earlier steps; OPERAND: x is which */
+	int x, y, z;      /* of earlier steps; OPERAND, SCALAR: x is which; CHOOSE: x ? y : z */
 	enum sf f;        /* CALL */
 	double low, high; /* NUMBER: low; WITHIN; NEAR: high */
 	bool per_row;     /* one number for the whole row */
+	bool last;        /* the result, or what it is a sign, a fact or a choice away from: rounded as results are */
 };
-enum { FORMULA_STEPS = 48, FORMULA_FORMS = 2 };
+enum { FORMULA_STEPS = 48, FORMULA_FORMS = 3 };
 struct formula_steps {
 	unsigned needs; /* this form is one that a licence with these flags permits */
 	bool kernel;    /* steps have the type computed in; else they are operators, of the tensor's dtype */
 	int n, result;  /* how many, and which of them is the result */
-	int rounded;    /* ... or what the result is a sign or a fact away from: rounded as results are */
 	struct formula_step step[FORMULA_STEPS];
 };
 /* All forms; the first one is what every target may do. */
@@ -78,7 +83,6 @@ struct formula_row {
 	const sid *op[3];        /* operands: v[op[k][i]] */
 	const struct num *g, *y; /* derivatives: n of each; 1 if the formula's value is one number for the row */
 	int64_t n;
-	double param; /* of the block */
 };
 /* The result of the steps, n numbers or one, rounded to h->dt: the hull of all forms that h->l permits. room: FORMULA_STEPS * n numbers,
  * at least FORMULA_STEPS; ids: 0 … n - 1. */

@@ -469,6 +469,13 @@ UNARY(RELU)
 }
 
 /* ---- conversions ---- */
+/* What becomes of a number beyond a format without infinity. */
+static int beyond_small(const struct how *h)
+{
+	static const int of[] = {[SMALL_OVERFLOW_NAN] = NR_NAN, [SMALL_OVERFLOW_MAX] = NR_MAX, [SMALL_OVERFLOW_EITHER] = NR_NAN | NR_MAX};
+	return h->semantics ? of[h->semantics->small_overflow] : NR_NAN | NR_MAX;
+}
+
 static struct num int_to_float(const struct num *a, const struct how *h)
 {
 	double hi = (double)a->i, lo = 0;
@@ -490,8 +497,8 @@ static struct num int_to_float(const struct num *a, const struct how *h)
 	if (!r.flags && a->i == 0)
 		r.flags = NUM_MOVED; /* +0, for certain */
 	double through = num_rn(h->dt, num_rn(DT_F32, hi, lo), 0);
-	how_only(&r, h);
-	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through) { /* PyTorch goes through f32 */
+	num_round(&r, h->dt, (int)(h->l->flags & LF_ROUND) | beyond_small(h));
+	if (num_format[h->dt].p < num_format[DT_F32].p && r.rad == 0 && r.hi != through && !isnan(through)) { /* PyTorch goes through f32 */
 		struct num other = num_exact(h->dt, through);
 		r = num_hull(&r, &other);
 		r.dtype = (int32_t)h->dt;
@@ -537,7 +544,34 @@ UNARY(CAST)
 	if (!from_float)
 		return int_to_float(A, h);
 	struct num r = *A;
-	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND));
+	num_convert(&r, h->dt, (int)(h->l->flags & LF_ROUND) | beyond_small(h));
+	return r;
+}
+
+/* One number, whose bits are known: of NaN there are many, and of a zero the sign must be certain. */
+static bool has_known_bits(const struct num *a)
+{
+	if (!dtype_is_float((enum dtype)a->dtype))
+		return !(a->flags & (NUM_UNDEC | NUM_ANY));
+	if (a->flags & NUM_NOFIN)
+		return a->flags == (NUM_NOFIN | NUM_PINF) || a->flags == (NUM_NOFIN | NUM_NINF);
+	return num_is_exact(a) && a->lo == 0 && (a->hi != 0 || a->flags & NUM_MOVED);
+}
+
+UNARY(BITS)
+{
+	const enum dtype from = (enum dtype)A->dtype;
+	unsigned char cell[8];
+	if (!has_known_bits(A))
+		return num_any(h->dt);
+	if (dtype_is_float(from))
+		dtype_store_f(from, cell, A->hi);
+	else
+		dtype_store_i(from, cell, A->i);
+	if (is_int(h))
+		return num_int(h->dt, dtype_load_i(h->dt, cell));
+	struct num r = num_exact(h->dt, dtype_load_f(h->dt, cell));
+	r.flags |= r.flags ? 0 : NUM_MOVED;
 	return r;
 }
 

@@ -19,6 +19,7 @@ struct how {
 	const struct lic_rule *l;                 /* NULL for integer dtypes */
 	bool constant_b;                          /* DIV: the divisor is a constant of the program */
 	const struct target_semantics *semantics; /* NULL for steps inside a formula */
+	const double *scalar;                     /* of a formula: its s0, s1, ...; NULL: it has none */
 };
 
 /* Values of n scalars y[i] of operands v[op[k][i]], which lie before y. Float results are rounded to how->dt; integer and bool

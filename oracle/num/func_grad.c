@@ -324,6 +324,7 @@ ADJ(CLAMP)
 /* What has no derivative. */
 ADJ(NONE) { NOTHING; }
 #define g_DETACH    g_NONE
+#define g_BITS      g_NONE
 #define g_UNROUNDED g_COPY
 #define g_NOT       g_NONE
 #define g_EQ        g_NONE

@@ -1,42 +1,6 @@
-/* licence.c: resolves the rows of licence.def into the table of one target. */
+/* licence.c: what the rows of a family's table come to for one target. The one idea: an operator that a row names has rules of its own,
+ * which begin as its class's; all others share their class's. */
 #include "oracle/num/licence.h"
-
-enum { ALL = NLC, SELF = NDTYPES, INNER };
-
-struct licence_row {
-	int class_;
-	unsigned targets, devices, dtypes;
-	int compute, acc;
-	double ulp;
-	unsigned flags;
-	const char *source;
-	int line;
-};
-
-enum { /* names of the rows' first column */
-	CL_ALL = NLC,
-	CL_MOVE = LC_MOVE,
-	CL_ARITH = LC_ARITH,
-	CL_MUL = LC_MUL,
-	CL_DIV = LC_DIV,
-	CL_TRANS = LC_TRANS,
-	CL_COMPARE = LC_COMPARE,
-	CL_SUM = LC_SUM,
-	CL_PROD = LC_PROD,
-	CL_MINMAX = LC_MINMAX,
-	CL_VAR = LC_VAR,
-	CL_SCAN = LC_SCAN,
-	CL_MATMUL = LC_MATMUL,
-	CL_ACCUM = LC_ACCUM,
-	CL_CONVERT = LC_CONVERT,
-	CL_NORM = LC_NORM
-};
-
-static const struct licence_row rows[] = {
-#define LIC(class_, targets, devices, dtypes, compute, acc, ulp, flags, source)                                                            \
-	{CL_##class_, targets, devices, dtypes, compute, acc, ulp, flags, source, __LINE__},
-#include "oracle/num/licence.def"
-};
 
 static const char *const class_names[NLC] = {
 	[LC_MOVE] = "move",
@@ -56,40 +20,56 @@ static const char *const class_names[NLC] = {
 	[LC_NORM] = "norm",
 };
 
-const char *licence_class_name(enum licence_class c) { return class_names[c]; }
+const char *licence_entry_name(const struct licence_profile *l, int entry)
+{
+	return entry < NLC ? class_names[entry] : op_info[l->own[entry - NLC]].name;
+}
+
+int licence_entry(const struct licence_profile *l, int op)
+{
+	for (int i = 0; i < l->nown; i++)
+		if (l->own[i] == op)
+			return NLC + i;
+	return (int)op_info[op].licence;
+}
+
+static bool holds(const struct licence_row *r, const struct licence_kernels *k, enum licence_device device)
+{
+	return r->kernels & k->kernel && r->devices & 1u << device;
+}
+
+static void name_own(struct licence_profile *out, const struct licence_kernels *k, enum licence_device device)
+{
+	for (const struct licence_row *r = k->row; r < k->row + k->nrow; r++)
+		for (const short *op = r->ops; op && holds(r, k, device) && *op >= 0; op++)
+			if (licence_entry(out, *op) < NLC) {
+				CHECK(out->nown < MAX_OWN);
+				out->own[out->nown++] = *op;
+			}
+}
+
+static bool speaks_of(const struct licence_row *r, const struct licence_profile *l, int entry)
+{
+	const int op = entry < NLC ? -1 : l->own[entry - NLC];
+	for (const short *named = r->ops; named && *named >= 0; named++)
+		if (*named == op)
+			return true;
+	return r->class_ == LIC_EVERY || r->class_ == (op < 0 ? entry : (int)op_info[op].licence);
+}
 
 static enum dtype resolve_dtype(int column, enum dtype dt)
 {
-	if (column == SELF)
-		return dt;
-	if (column == INNER)
-		return dtype_compute(dt);
-	return (enum dtype)column;
+	return column == LIC_SELF ? dt : column == LIC_INNER ? dtype_compute(dt) : (enum dtype)column;
 }
 
-void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device)
+static void resolve(struct licence_profile *out, const struct licence_kernels *k, enum licence_device device)
 {
-	static const char *const names[NLT][NLD] = {
-		[LT_BUILTIN] = {"builtin@cpu", "builtin@cuda"},
-		[LT_BUILTIN_JOINT] = {"builtin-joint@cpu", "builtin-joint@cuda"},
-		[LT_TORCH_EAGER] = {"torch-eager@cpu", "torch-eager@cuda"},
-		[LT_TORCH_INDUCTOR] = {"torch-inductor@cpu", "torch-inductor@cuda"},
-	};
-	memset(out, 0, sizeof *out);
-	out->name = names[target][device];
-	out->numbers_wide = device == LD_CUDA && target != LT_BUILTIN && target != LT_BUILTIN_JOINT; /* ours computes alike everywhere */
-	for (int i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct licence_row *r = &rows[i];
-		if (!(r->targets & 1u << target) || !(r->devices & 1u << device))
-			continue;
-		for (int c = 0; c < NLC; c++) {
-			for (int d = 0; d < NDTYPES; d++) {
-				if ((r->class_ == CL_ALL || r->class_ == c) && r->dtypes & 1u << d)
-					out->rule[c][d] = (struct lic_rule){resolve_dtype(r->compute, (enum dtype)d), resolve_dtype(r->acc, (enum dtype)d),
-						r->ulp, r->flags, r->source, r->line};
-			}
-		}
-	}
+	for (const struct licence_row *r = k->row; r < k->row + k->nrow; r++)
+		for (int e = 0; e < NLC + out->nown && holds(r, k, device); e++)
+			for (int d = 0; d < NDTYPES && speaks_of(r, out, e); d++)
+				if (r->dtypes & 1u << d)
+					out->rule[e][d] = (struct lic_rule){
+						resolve_dtype(r->compute, (enum dtype)d), resolve_dtype(r->acc, (enum dtype)d), r->ulp, r->flags, r};
 }
 
 static enum dtype narrower(enum dtype a, enum dtype b) { return num_format[a].p < num_format[b].p ? a : b; }
@@ -108,25 +88,26 @@ static void rule_unite(struct lic_rule *r, const struct lic_rule *e)
 	r->flags = flags;
 }
 
-static void allow_eager(struct licence_profile *out, enum licence_device device)
-{
-	struct licence_profile eager;
-	licence_resolve(&eager, LT_TORCH_EAGER, device);
-	out->foreign = true;
-	for (int k = 0; k < NLC; k++)
-		for (int d = 0; d < NDTYPES; d++)
-			rule_unite(&out->rule[k][d], &eager.rule[k][d]);
-}
-
 void licence_of(struct licence_profile *out, const struct target_semantics *s, const struct target_arithmetic *f)
 {
-	licence_resolve(out, f->kernels, f->device);
-	out->semantics = *s;
-	out->traced = f->traced;
-	if (f->foreign)
-		allow_eager(out, f->device);
-	unsigned more = f->decomposed_tanh ? LF_TANH : 0u, less = f->library_expm1 ? LF_DECOMP : 0u;
-	for (int k = 0; k < NLC; k++)
-		for (int d = 0; d < NDTYPES; d++)
-			out->rule[k][d].flags = (out->rule[k][d].flags & ~less) | more;
+	const unsigned more = f->decomposed_tanh ? LF_TANH : 0u, less = f->library_expm1 ? LF_DECOMP : 0u;
+	*out = (struct licence_profile){.kernels = f->kernels,
+		.device = f->device,
+		.semantics = *s,
+		.numbers_wide = f->kernels->numbers_wide & 1u << f->device,
+		.foreign = f->others,
+		.traced = f->traced};
+	name_own(out, f->kernels, f->device);
+	if (f->others)
+		name_own(out, f->others, f->device);
+	struct licence_profile other = *out;
+	resolve(out, f->kernels, f->device);
+	if (f->others)
+		resolve(&other, f->others, f->device);
+	for (int e = 0; e < NLC + out->nown; e++)
+		for (int d = 0; d < NDTYPES; d++) {
+			if (f->others)
+				rule_unite(&out->rule[e][d], &other.rule[e][d]);
+			out->rule[e][d].flags = (out->rule[e][d].flags & ~less) | more;
+		}
 }

@@ -1,6 +1,7 @@
-/* licence.h: what a target may legally do to an operator. licence.def holds the rows: (class, target, device, dtypes) -> compute
- * type, accumulation type, budget of library functions, permitted liberties, source. A profile is the table of one target, the
- * later row winning; the oracle computes one enclosure per profile: the hull of everything the rows permit.
+/* licence.h: what a target may legally do to an operator. Each family of targets has a table of rows, arithmetic.def in its folder: (class
+ * or operators, kernels, device, dtypes) -> compute type, accumulation type, budget of library functions, permitted liberties, source. A
+ * profile is what holds for one target, the later row winning; the oracle computes one enclosure per profile: the hull of everything that
+ * the rows permit.
  *
  * Budgets speak of PRIMITIVES only (exp, log, sin…: `ulp` units in the last place of the compute type); what a composite may lose
  * follows from its forms (func.c, nary.c say which forms each function has). An error bound is never stated for a composite. */
@@ -33,35 +34,60 @@ enum {
 	LF_ONEDNN = 8388608,   /* forms of formula.def that say so: oneDNN's */
 	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
 	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
-	LF_PRODUCT = 67108864, /* forms of formula.def that say so: a product is rounded before anything is subtracted from it */
+	LF_PRODUCT = 67108864, /* forms of formula.def that say so: of a product, as a tensor of its own or for a quotient */
 	LF_FUSED = 268435456,  /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
 	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
 #define LF_ROUND   (NR_IEEE | LF_INEXACT)
 
+/* A row of a family's table (licence_row.h has its words). */
+struct licence_row {
+	int class_;                        /* LIC_EVERY: of every class; LIC_OPS: of ops only, whatever their class */
+	const short *ops;                  /* ends with -1 */
+	unsigned kernels, devices, dtypes; /* masks; of the table's kernels, of enum licence_device, of enum dtype */
+	int compute, acc;                  /* a dtype, LIC_SELF: the tensor's, or LIC_INNER: f32 for a half, else the tensor's */
+	double ulp;
+	unsigned flags;
+	const char *source, *file;
+	int line;
+};
+enum { LIC_EVERY = NLC, LIC_OPS, LIC_SELF = NDTYPES, LIC_INNER };
+
+/* Kernels that compute alike: what a target's driver names in its facts. */
+struct licence_kernels {
+	const char *name; /* for messages: "torch-eager" */
+	const struct licence_row *row;
+	int nrow;
+	unsigned kernel;       /* of the rows, those whose kernels have this bit */
+	unsigned numbers_wide; /* devices where a number stays f32 beside a half (struct licence_profile) */
+};
+
 struct lic_rule {
 	enum dtype compute; /* inner steps of one kernel */
 	enum dtype acc;     /* partial sums inside one operator, forward and backward */
 	double ulp;
 	unsigned flags;
-	const char *source;
-	int line; /* of licence.def: which row this is */
+	const struct licence_row *row; /* that gave it */
 };
 
+enum { MAX_OWN = 24 };
 struct licence_profile {
-	const char *name;                   /* "torch-eager@cpu" */
-	struct target_semantics semantics;  /* what operators mean; the rest of a profile is how they may be rounded */
-	bool numbers_wide;                  /* beside a half, a number may come first and stay f32; a 0-d tensor is rounded when it is loaded */
-	bool foreign;                       /* either of two ways: what is no interval in a rule, a number's rounding, is a set of both */
-	bool traced;                        /* derivatives are those that autograd traces: formulas without a look at the data */
-	struct lic_rule rule[NLC][NDTYPES]; /* float dtypes only */
+	const struct licence_kernels *kernels;
+	enum licence_device device;
+	struct target_semantics semantics; /* what operators mean; the rest of a profile is how they may be rounded */
+	bool numbers_wide;                 /* beside a half, a number may come first and stay f32; a 0-d tensor is rounded when it is loaded */
+	bool foreign;                      /* either of two ways: what is no interval in a rule, a number's rounding, is a set of both */
+	bool traced;                       /* derivatives are those that autograd traces: formulas without a look at the data */
+	int nown;                          /* operators of which rows speak by name, behind the classes in rule */
+	short own[MAX_OWN];
+	struct lic_rule rule[NLC + MAX_OWN][NDTYPES]; /* float dtypes only; by licence_entry */
 };
 
-/* The rows of these kernels on this device; never fails for members of the enums. */
-void licence_resolve(struct licence_profile *out, enum licence_target target, enum licence_device device);
 /* The profile of a target that computes this, so. */
 void licence_of(struct licence_profile *out, const struct target_semantics *s, const struct target_arithmetic *f);
-const char *licence_class_name(enum licence_class c);
+/* Whose rules hold for an operator: its class's, unless a row names it. */
+int licence_entry(const struct licence_profile *l, int op);
+const char *licence_entry_name(const struct licence_profile *l, int entry); /* "trans", "gelu" */
 
 #endif

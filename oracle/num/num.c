@@ -18,14 +18,16 @@
 #define FROM_TO_INF(p, emax) ((p) == 53 ? INFINITY : POW2(emax) * (2 - POW2(-(p))))
 #define FROM_TO_NAN(p, emax) (MAX_TO_NAN(p, emax) + POW2((emax) - (p)) + POW2((emax)-52))
 
-#define FORMAT_FLOAT(id, p, emin, max, from) [DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p))},
+#define FORMAT_FLOAT(id, p, emin, max, from, no_inf)                                                                                       \
+	[DT_##id] = {p, emin, POW2(-(p)), max, from, POW2(emin), POW2(emin) * POW2(1 - (p)), no_inf},
 #define FORMAT_BOOL(...)
 #define FORMAT_SIGNED(...)
 #define FORMAT_UNSIGNED(...)
 
 const struct num_format num_format[NDTYPES] = {
 #define DT(id, name, torch, cell, load, store, class, rows, overflow, precision, emin, emax, ...)                                          \
-	FORMAT_##class(id, precision, emin, MAX_##overflow(precision, emax), FROM_##overflow(precision, emax))
+	FORMAT_##class(                                                                                                                        \
+		id, precision, emin, MAX_##overflow(precision, emax), FROM_##overflow(precision, emax), OVERFLOW_##overflow == OVERFLOW_TO_NAN)
 #include "eager/lang/dtype.def"
 #undef DT
 };
@@ -65,7 +67,7 @@ struct dd dd_sqrt(struct dd a)
 static double round_half(const struct num_format *f, double v)
 {
 	if (!(fabs(v) < f->overflow))
-		return isnan(v) ? v : copysign(INFINITY, v);
+		return isnan(v) ? v : f->no_inf ? NAN : copysign(INFINITY, v);
 	double shift = 0x1.8p53 * num_half_ulp(f, fabs(v));
 	return copysign((v + shift) - shift, v);
 }
@@ -603,6 +605,8 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 		bool tiny = fabs(v->hi) < f->normal * 2;
 		if (!fits && nr & NR_IEEE && !(nr & NR_FTZ && tiny) && !(dt == DT_BF16 && tiny) && !(dt == DT_F64 && tiny)) {
 			double r = num_rn(dt, v->hi, v->lo);
+			if (isnan(r)) /* without_infinities says what becomes of it */
+				r = copysign(INFINITY, v->hi);
 			int others = v->flags & (NUM_UNDEC | NUM_INF | NUM_NAN);
 			*v = num_exact(dt, r);
 			v->flags |= (uint8_t)others;
@@ -627,10 +631,29 @@ static void round_any(struct num *v, enum dtype dt, int nr)
 		*v = num_ends(dt, -INFINITY, INFINITY, v->flags);
 }
 
+/* v's infinities, in a format that has none. */
+static struct num without_infinities(struct num v, enum dtype dt, int nr)
+{
+	const double max = num_format[dt].max;
+	const struct num high = num_exact(dt, max), low = num_exact(dt, -max);
+	const int inf = v.flags & NUM_INF;
+	v.flags &= ~NUM_INF;
+	if (!(nr & NR_MAX) || nr & NR_NAN)
+		v.flags |= NUM_NAN;
+	if (v.flags & NUM_NOFIN)
+		v.hi = NAN, v.lo = v.rad = 0;
+	if (nr & NR_MAX && inf & NUM_PINF)
+		v = num_hull(&high, &v);
+	if (nr & NR_MAX && inf & NUM_NINF)
+		v = num_hull(&low, &v);
+	v.dtype = (uint8_t)dt;
+	return v;
+}
+
 struct num num_rounded(struct num v, enum dtype dt, int nr)
 {
 	round_any(&v, dt, nr);
-	return v;
+	return num_format[dt].no_inf && v.flags & NUM_INF ? without_infinities(v, dt, nr) : v;
 }
 
 void num_settle(struct num *v, enum dtype dt)
@@ -649,7 +672,7 @@ void num_convert(struct num *v, enum dtype dt, int nr)
 	bool twice = v->dtype == DT_F64 && dtype_is_narrow(dt) && v->rad == 0 && !(v->flags & NUM_SPECIAL);
 	double through = twice ? num_rn(dt, num_rn(DT_F32, v->hi, v->lo), 0) : 0;
 	num_round(v, dt, nr);
-	if (twice && v->hi != through && v->rad == 0) {
+	if (twice && v->hi != through && !isnan(through) && v->rad == 0) {
 		struct num other = num_exact(dt, through);
 		*v = num_hull(v, &other);
 		v->dtype = (uint8_t)dt;

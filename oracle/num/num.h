@@ -55,10 +55,12 @@ struct num {
 
 /* How a step may be rounded (licence.h takes these as column flags). */
 enum {
-	NR_IEEE = 1,       /* one correctly rounded operation: exact operands give exactly RN */
-	NR_WIDE = 2,       /* f16/bf16: may be kept in f32, so overflow is optional */
-	NR_FTZ = 4,        /* denormal results may be flushed to zero */
-	NR_LOOSE = 128,    /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_IEEE = 1,      /* one correctly rounded operation: exact operands give exactly RN */
+	NR_WIDE = 2,      /* f16/bf16: may be kept in f32, so overflow is optional */
+	NR_FTZ = 4,       /* denormal results may be flushed to zero */
+	NR_LOOSE = 128,   /* factors may be applied in another order, or skipped when 0: overflow is optional in every format */
+	NR_NAN = 1 << 27, /* beyond a format without infinity: its largest number; or NaN, with both, or without either */
+	NR_MAX = 1 << 28,
 	NR_KEPT = 1 << 29, /* may be kept in f64 */
 	NR_STEP = 1 << 30  /* no result, a step inside a formula: what is beyond double may stay so (NUM_BEYOND) */
 };
@@ -69,6 +71,7 @@ struct num_format {
 	double u;             /* 2^-p: half an ulp, relative */
 	double max, overflow; /* largest finite; RN gives infinity from `overflow` on (max + ulp/2) */
 	double normal, tiny;  /* smallest normal, smallest denormal */
+	bool no_inf;          /* what is beyond it is NaN, or its largest number (NR_MAX) */
 };
 extern const struct num_format num_format[NDTYPES]; /* zeros for integers */
 

@@ -11,6 +11,7 @@ enum sf {
 };
 extern const char *const sf_name[NSF];
 
-typedef uint32_t sid; /* name of a scalar (oracle/tape/tape.h) */
+enum { FORMULA_SCALARS = 4 }; /* numbers that a row of formula.def may name: s0 ... s3 */
+typedef uint32_t sid;         /* name of a scalar (oracle/tape/tape.h) */
 
 #endif

@@ -1,5 +1,6 @@
 /* handed.c: from the leaf upwards, node by node, through the arguments whose derivative is grad itself or a view of it. */
 #include "oracle/ref/handed.h"
+#include "oracle/ref/row_rules.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
@@ -11,50 +12,35 @@ static bool is_one(const struct node *n, int name)
 
 static bool is_true(const struct node *n, int name) { return n->arg[op_arg(n->op, name)].b; }
 
-enum { /* the words of handed.def */
-	GIVES_ANEW,
-	GIVES_SELF,
-	GIVES_SUM,
-	GIVES_BIAS,
-	GIVES_ADDED_TO,
-	GIVES_INCLUDED,
-	GIVES_COPIED,
-	GIVES_VIEW,
-	GIVES_PART,
-	GIVES_REGION,
-	GIVES_WINDOW
-};
-enum { /* a word for a row that ops.def does not have does not compile */
-#define HANDED(what, id) HANDED_##id = GIVES_##what + 0 * OP_##id,
-#include "oracle/ref/handed.def"
-};
-static const uint8_t gives[NOPS] = {
-#define OP(id, ...) [OP_##id] = HANDED_##id,
+const enum gives handed_none = GIVES_ANEW; /* inputs and symbols */
+static const enum gives *const gives_of[NOPS] = {
+#define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r) [OP_##id] = &handed_##r,
 #include "eager/lang/ops.def"
 };
+static enum gives gives(int op) { return *gives_of[op]; }
 
-bool handed_on(int op) { return gives[op] != GIVES_ANEW && gives[op] != GIVES_WINDOW; }
-bool handed_as_view(int op) { return gives[op] == GIVES_VIEW || gives[op] == GIVES_PART || gives[op] == GIVES_REGION; }
+bool handed_on(int op) { return gives(op) != GIVES_ANEW && gives(op) != GIVES_WINDOW; }
+bool handed_as_view(int op) { return gives(op) == GIVES_VIEW || gives(op) == GIVES_PART || gives(op) == GIVES_REGION; }
 
 /* What argument k gets of the gradient of n, if sizes and dtype are the same. */
 static enum handed as_it_is(const struct node *n, int k)
 {
 	bool same = false;
-	switch (gives[n->op]) {
+	switch (gives(n->op)) {
 	case GIVES_SELF: same = k == 0; break;
 	case GIVES_SUM: same = k == 0 || is_one(n, N_alpha); break;
 	case GIVES_BIAS: same = k == 0 && is_one(n, N_beta); break;
 	case GIVES_ADDED_TO: same = k == 0 && is_true(n, N_accumulate); break;
 	case GIVES_INCLUDED: same = k == 0 && is_true(n, N_include_self); break;
 	case GIVES_COPIED: same = k == 1; break;
-	default: break;
+	default: break; /* views: as_view */
 	}
 	return same ? HANDED_SAME : HANDED_NOT;
 }
 
 static enum handed as_view(const struct node *n, int k)
 {
-	switch (gives[n->op]) {
+	switch (gives(n->op)) {
 	case GIVES_VIEW: return HANDED_VIEW;
 	case GIVES_PART: return HANDED_PART;
 	case GIVES_REGION: return k == 1 ? HANDED_PART : HANDED_NOT;
@@ -88,7 +74,7 @@ static enum handed reached(const struct handed_walk *w, int node)
 
 /* Backward makes a new gradient, but not from 0 on: as_strided's gives it the leaf's offset, and these scatters' clone_preserve_strides
  * that of the gradient that they get. */
-static bool keeps_offset(int op) { return gives[op] == GIVES_WINDOW || gives[op] == GIVES_REGION; }
+static bool keeps_offset(int op) { return gives(op) == GIVES_WINDOW || gives(op) == GIVES_REGION; }
 
 static void through(struct handed_walk *w, int i, int k, int from)
 {

@@ -1,4 +1,5 @@
-/* ref.h: what an operator's row provides to the oracle: one function ref_<it> that states, independently of eager,
+/* ref.h: what an operator's row provides to the oracle: one function ref_<it>, or a line of pointwise.def, that states, independently of
+ * eager,
  *   the result's sizes, dtype and STRIDES (PyTorch's rule), whether it is a view, and its index formula: which scalars each
  *   element is made of. Values, radii and gradients follow from the tape; no derivative is written here.
  *
@@ -11,7 +12,7 @@
  * In-place rows use the functional function: the driver converts the result to self's dtype and writes the ids through self's
  * view; the function need not know. (Sizes must be self's: the driver raises otherwise.) c->inplace says so where it matters.
  *
- *   bool ref_slice_scatter(struct ref_ctx *c)       // see ref_scatter.c; ref_sum_dim in ref_reduce.c, ref_expand in ref_view.c
+ *   REFERENCE(slice_scatter, REGION) { ... }  // row_rules.h; see ref_scatter.c; ref_sum_dim in ref_reduce.c, ref_expand in ref_view.c
  *
  * The oracle must not include eager/ops/rules.h: two answers from one function are one answer. */
 #ifndef SCATTERPROOF_REF_H
@@ -31,6 +32,7 @@ struct ref_tensor {
 	int levels;       /* sums that backward makes one after the other for one cell, each rounded (levels.c); 0: one at most */
 	bool overlapping; /* some view on the way (unfold, as_strided) maps several indices to one cell without stride 0,
 	                         * or its backward adds all the same */
+	bool retyped;     /* a view of another dtype (view.dtype) is on the way: no gradient passes, its memory may hold another dtype */
 	bool beyond;      /* some as_strided on the way names cells that are no elements of its self */
 };
 
@@ -74,6 +76,8 @@ const sid *ref_ids_repeat(struct ref_ctx *c, sid id, int64_t n);
 void ref_each_cell(struct ref_ctx *c, const struct ref_tensor *t, void (*f)(struct ref_ctx *c, sid id));
 /* ids converted to dtype `to` (CAST scalars; the same array if they have it already). */
 const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
+/* The bits of ids as numbers of another dtype of that width; no gradient passes. */
+const sid *ref_retyped(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
 /* ids, of dtype dt, as they may be where the first is or was chosen of products or quotients and the licence says LF_SCALED: unrounded. */

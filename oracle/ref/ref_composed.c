@@ -20,7 +20,7 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool
 		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
 	if (shifted)
 		op[0] = ref_unrounded(c, op[0], n * len, m->dtype);
-	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, 0));
+	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, NULL));
 }
 
 static bool forward(struct ref_ctx *c, enum sf f)
@@ -32,8 +32,8 @@ static bool forward(struct ref_ctx *c, enum sf f)
 	return of_rows(c, f, A_softmax_dim, 1, true);
 }
 
-bool ref_softmax(struct ref_ctx *c) { return forward(c, SF_SOFTMAX); }
-bool ref_log_softmax(struct ref_ctx *c) { return forward(c, SF_LOG_SOFTMAX); }
+REFERENCE(softmax, ANEW) { return forward(c, SF_SOFTMAX); }
+REFERENCE(log_softmax, ANEW) { return forward(c, SF_LOG_SOFTMAX); }
 
 static bool backward(struct ref_ctx *c, enum sf f)
 {
@@ -50,5 +50,5 @@ static bool backward(struct ref_ctx *c, enum sf f)
 	return of_rows(c, f, A_softmax_backward_dim, 2, false);
 }
 
-bool ref_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_SOFTMAX_BACKWARD); }
-bool ref_log_softmax_backward_data(struct ref_ctx *c) { return backward(c, SF_LOG_SOFTMAX_BACKWARD); }
+REFERENCE(softmax_backward_data, ANEW) { return backward(c, SF_SOFTMAX_BACKWARD); }
+REFERENCE(log_softmax_backward_data, ANEW) { return backward(c, SF_LOG_SOFTMAX_BACKWARD); }

@@ -12,16 +12,16 @@ static bool copy_plain(struct ref_ctx *c, const int64_t *stride)
 	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[A_plain_copy_self]));
 }
 
-bool ref_clone(struct ref_ctx *c)
+REFERENCE(clone, SELF)
 {
 	int64_t stride[MAX_RANK];
 	return shape_format_strides(c, stride, meta_of(c, A_plain_copy_self), shape_format_asked(c, FORMAT_PRESERVE)) && copy_plain(c, stride);
 }
 
-bool ref_lift_fresh_copy(struct ref_ctx *c) { return copy_plain(c, NULL); }
+REFERENCE(lift_fresh_copy, SELF) { return copy_plain(c, NULL); }
 
 /* self itself if it has the format already. */
-bool ref_contiguous(struct ref_ctx *c)
+REFERENCE(contiguous, SELF)
 {
 	const struct meta *m = meta_of(c, A_contiguous_self);
 	const enum memory_format f = shape_format_asked(c, FORMAT_CONTIGUOUS);
@@ -34,7 +34,7 @@ bool ref_contiguous(struct ref_ctx *c)
 }
 
 /* A view where one exists, else a contiguous copy. */
-bool ref_reshape(struct ref_ctx *c)
+REFERENCE(reshape, VIEW)
 {
 	const struct meta *m = meta_of(c, A_reshape_self);
 	int64_t size[MAX_RANK], stride[MAX_RANK];
@@ -46,7 +46,7 @@ bool ref_reshape(struct ref_ctx *c)
 	return ref_out_ids(c, 0, m->dtype, size, rank, NULL, ref_ids(c, c->in[A_reshape_self]));
 }
 
-bool ref_to_copy(struct ref_ctx *c)
+REFERENCE(to_copy, SELF)
 {
 	const struct meta *m = meta_of(c, A_to_copy_self);
 	enum dtype dt = ref_given(c, A_to_copy_dtype) ? c->n->arg[A_to_copy_dtype].dtype : m->dtype;
@@ -71,7 +71,7 @@ static bool copy_number(struct ref_ctx *c)
 }
 
 /* copy_(self, src): src is expanded, then each element converted (so its gradient is converted before it is summed). */
-bool ref_copy(struct ref_ctx *c)
+REFERENCE(copy, COPIED)
 {
 	if (c->n->arg[A_copy_src].tag == ARG_SCALAR)
 		return copy_number(c);
@@ -126,7 +126,7 @@ static void lay(sid *out, const sid *ids, int64_t outer, int64_t len, int64_t in
 		memcpy(out + (o * total + at) * inner, ids + o * len * inner, (size_t)(len * inner) * sizeof *out);
 }
 
-bool ref_cat(struct ref_ctx *c)
+REFERENCE(cat, PART)
 {
 	struct joined j;
 	int dim;
@@ -165,7 +165,7 @@ bool ref_cat(struct ref_ctx *c)
 }
 
 /* cat along dim, seen with that dimension split in two (so a channels-last cat keeps its order); at the end: of unsqueezed tensors. */
-bool ref_stack(struct ref_ctx *c)
+REFERENCE(stack, PART)
 {
 	struct joined j;
 	int dim, n = c->n->arg[A_stack_tensors].n;
@@ -221,7 +221,7 @@ static void move_by_table(sid *out, const sid *ids, const struct meta *m, int64_
 	}
 }
 
-bool ref_flip(struct ref_ctx *c)
+REFERENCE(flip, ANEW)
 {
 	const struct meta *m = meta_of(c, A_flip_self);
 	bool mask[MAX_RANK];
@@ -257,7 +257,7 @@ static void roll_strides(int64_t stride[MAX_RANK], struct meta *m, int d, int64_
 }
 
 /* result[i + shift mod n] = self[i]; without dims the flattened tensor rolls. */
-bool ref_roll(struct ref_ctx *c)
+REFERENCE(roll, ANEW)
 {
 	struct meta m = *meta_of(c, A_roll_self);
 	const struct arg *shift = &c->n->arg[A_roll_shifts], *dims = &c->n->arg[A_roll_dims];
@@ -309,7 +309,7 @@ static const sid *again(struct ref_ctx *c, const sid *ids, int64_t n, int64_t ti
 
 /* result[i] = self[i mod size], new dims in front. Backward adds the copies up inside the operator: first over the new dims, one
  * after another, then over the repeats of self's own. */
-bool ref_repeat(struct ref_ctx *c)
+REFERENCE(repeat, VIEW)
 {
 	const struct meta *m = meta_of(c, A_repeat_self);
 	const struct arg *times = &c->n->arg[A_repeat_repeats];
@@ -352,7 +352,7 @@ bool ref_repeat(struct ref_ctx *c)
 
 /* pad: pairs (before, after) from the last dim backwards; negative ones cut. First everything is cut, then padded. Only cuts: a
  * copy in the layout of the cut view. */
-bool ref_constant_pad_nd(struct ref_ctx *c)
+REFERENCE(constant_pad_nd, ANEW)
 {
 	const struct meta *m = meta_of(c, A_constant_pad_nd_self);
 	const struct arg *pad = &c->n->arg[A_constant_pad_nd_pad];
@@ -428,12 +428,12 @@ static bool triangle(struct ref_ctx *c, bool lower)
 	return true;
 }
 
-bool ref_tril(struct ref_ctx *c) { return triangle(c, true); }
-bool ref_triu(struct ref_ctx *c) { return triangle(c, false); }
+REFERENCE(tril, ANEW) { return triangle(c, true); }
+REFERENCE(triu, ANEW) { return triangle(c, false); }
 
 /* result[..., c, h * r + i, w * r + j] = self[..., c * r * r + i * r + j, h, w]. The CPU's kernel keeps the memory format that self
  * suggests, where there are elements, and knows no channels-last-3d; CUDA's is a permuted view, made contiguous (PixelShuffle.cpp). */
-bool ref_pixel_shuffle(struct ref_ctx *c)
+REFERENCE(pixel_shuffle, ANEW)
 {
 	const struct meta *m = meta_of(c, A_pixel_shuffle_self);
 	int64_t r = ref_arg_int(c, A_pixel_shuffle_upscale_factor), size[MAX_RANK], stride[MAX_RANK], outer = 1;

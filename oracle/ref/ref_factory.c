@@ -46,22 +46,22 @@ static bool constant_of(struct ref_ctx *c, int size_arg, enum dtype dt, const st
 static bool constant(struct ref_ctx *c, enum dtype dt, const struct scalar *s) { return constant_of(c, A_sized_size, dt, s); }
 
 /* full(size, value, dtype): dtype of the scalar if absent: f32, i64, b8. */
-bool ref_full(struct ref_ctx *c)
+REFERENCE(full, ANEW)
 {
 	static const enum dtype of[] = {[SC_BOOL] = DT_B8, [SC_INT] = DT_I64, [SC_FLOAT] = DT_F32};
 	return constant(c, dtype_of(c, of[scalar_of(c, A_full_fill_value)->kind]), scalar_of(c, A_full_fill_value));
 }
 
-bool ref_zeros(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 0, 0}); }
-bool ref_ones(struct ref_ctx *c) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 1, 0}); }
+REFERENCE(zeros, ANEW) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 0, 0}); }
+REFERENCE(ones, ANEW) { return constant(c, dtype_of(c, DT_F32), &(struct scalar){SC_INT, 1, 0}); }
 
-bool ref_new_zeros(struct ref_ctx *c)
+REFERENCE(new_zeros, ANEW)
 {
 	return constant_of(c, A_new_zeros_size, dtype_of(c, meta_of(c, A_new_zeros_self)->dtype), &(struct scalar){SC_INT, 0, 0});
 }
 
 /* One number; f32 whatever kind it is. */
-bool ref_scalar_tensor(struct ref_ctx *c)
+REFERENCE(scalar_tensor, ANEW)
 {
 	const struct scalar *s = scalar_of(c, A_scalar_tensor_s);
 	enum dtype dt = dtype_of(c, DT_F32);
@@ -71,7 +71,7 @@ bool ref_scalar_tensor(struct ref_ctx *c)
 /* start + step * k for k = 0, 1, … before end. Sums that the dtype does not hold are rounded in ways that differ (lanes
  * start anew from a rounded element). The parts of integer ranges are cut to whole numbers; how many there are is counted with the parts as
  * given, but of i64 by version 2.11 with the cut ones. */
-bool ref_arange(struct ref_ctx *c)
+REFERENCE(arange, ANEW)
 {
 	struct scalar part[3] = {{SC_INT, 0, 0}, {SC_INT, 0, 0}, {SC_INT, 1, 0}}; /* start, end, step */
 	static const int name[] = {N_start, N_end, N_step};
@@ -126,11 +126,11 @@ static bool number_like(struct ref_ctx *c, int64_t value)
 		&& make_out(c, dt, m->size, m->rank, stride, shape_const(c, dt, &s));
 }
 
-bool ref_zeros_like(struct ref_ctx *c) { return number_like(c, 0); }
-bool ref_ones_like(struct ref_ctx *c) { return number_like(c, 1); }
+REFERENCE(zeros_like, ANEW) { return number_like(c, 0); }
+REFERENCE(ones_like, ANEW) { return number_like(c, 1); }
 
 /* fill_(self, value), or a tensor like self. */
-bool ref_fill(struct ref_ctx *c)
+REFERENCE(fill, ANEW)
 {
 	const struct meta *m = meta_of(c, A_fill_self);
 	const struct scalar *s = scalar_of(c, A_filled_value);
@@ -142,7 +142,7 @@ bool ref_fill(struct ref_ctx *c)
 }
 
 /* The same with a 0-d tensor: converted once, its derivative is the sum. */
-bool ref_fill_Tensor(struct ref_ctx *c)
+REFERENCE(fill_Tensor, ANEW)
 {
 	const struct meta *m = meta_of(c, A_fill_Tensor_self), *value = meta_of(c, A_fill_Tensor_value);
 	int64_t stride[MAX_RANK];

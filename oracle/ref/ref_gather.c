@@ -27,7 +27,7 @@ static void read_open(struct ref_ctx *c, sid *read, const struct along *a, const
 }
 
 /* gather(self, dim, index): out[i, j] = self[index[i, j], j] for dim 0. */
-bool ref_gather(struct ref_ctx *c)
+REFERENCE(gather, ANEW)
 {
 	const struct meta *m = meta_of(c, A_gather_self), *ix = meta_of(c, A_gather_index);
 	struct along a = {.takes_open = true};
@@ -50,7 +50,7 @@ static void take(sid *out, const sid *ids, const struct positions *p)
 			memcpy(out + (o * p->n + k) * p->inner, ids + (o * p->len + p->at[k]) * p->inner, (size_t)p->inner * sizeof *out);
 }
 
-bool ref_index_select(struct ref_ctx *c)
+REFERENCE(index_select, ANEW)
 {
 	const struct meta *m = meta_of(c, A_index_select_self);
 	struct positions p;
@@ -68,7 +68,7 @@ bool ref_index_select(struct ref_ctx *c)
 	return give_copies(c, m->dtype, size, m->rank, NULL, read);
 }
 
-bool ref_index(struct ref_ctx *c)
+REFERENCE(index, ANEW)
 {
 	const struct meta *m = meta_of(c, A_index_self);
 	struct advanced a;
@@ -107,7 +107,7 @@ static int64_t *true_elements(struct ref_ctx *c, int64_t *count, const sid *from
 }
 
 /* The elements of self where mask is true, both broadcast, in one dim. */
-bool ref_masked_select(struct ref_ctx *c)
+REFERENCE(masked_select, ANEW)
 {
 	const struct meta *m = meta_of(c, A_masked_select_self), *mask = meta_of(c, A_masked_select_mask);
 	int64_t size[MAX_RANK], count;
@@ -129,7 +129,7 @@ bool ref_masked_select(struct ref_ctx *c)
 }
 
 /* The index of each element that is not zero: a row of positions. Columns lie behind each other. */
-bool ref_nonzero(struct ref_ctx *c)
+REFERENCE(nonzero, ANEW)
 {
 	const struct meta *m = meta_of(c, A_nonzero_self);
 	int64_t count;
@@ -147,7 +147,7 @@ bool ref_nonzero(struct ref_ctx *c)
 }
 
 /* The one integer that self holds; and the program states it. */
-bool ref_item(struct ref_ctx *c)
+REFERENCE(item, ANEW)
 {
 	const struct meta *m = meta_of(c, A_item_self);
 	const int64_t stated = stated_number(c->n);
@@ -168,7 +168,7 @@ bool ref_item(struct ref_ctx *c)
 }
 
 /* embedding(weight, indices): out[…, :] = weight[indices[…], :]. Nothing goes back to the row padding_idx. */
-bool ref_embedding(struct ref_ctx *c)
+REFERENCE(embedding, ANEW)
 {
 	const struct meta *w = meta_of(c, A_embedding_weight), *ix = meta_of(c, A_embedding_indices);
 	int64_t size[MAX_RANK], n = meta_numel(ix);

@@ -136,7 +136,7 @@ static sid total_of(struct ref_ctx *c, const struct samples *s, const sid *weigh
 	return weight ? tape_rows(c->t, SF_SUM, s->dt, weight, 1, s->count, 0) : tape_const_f(c->t, s->dt, (double)s->count);
 }
 
-bool ref_nll_loss_forward(struct ref_ctx *c)
+REFERENCE(nll_loss_forward, ANEW)
 {
 	const struct ref_tensor *self = c->in[A_nll_loss_self];
 	struct samples s;
@@ -186,7 +186,7 @@ static const sid *sent(struct ref_ctx *c, const struct samples *s)
 	return ref_ids_block(c, tape_map2(c->t, SF_GRAFT, s->dt, value, held, s->count), s->count);
 }
 
-bool ref_nll_loss_backward(struct ref_ctx *c)
+REFERENCE(nll_loss_backward, ANEW)
 {
 	const struct meta *self = meta_of(c, A_nll_loss_backward_self), *grad = meta_of(c, A_nll_loss_backward_grad_output);
 	const struct meta *total = meta_of(c, A_nll_loss_backward_total_weight);

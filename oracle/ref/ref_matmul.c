@@ -58,7 +58,7 @@ static sid product(struct ref_ctx *c, enum dtype dt, const sid *a, const sid *b,
 	return tape_rows(c->t, SF_SUM, dt, term, rows, k, 0);
 }
 
-bool ref_mm(struct ref_ctx *c)
+REFERENCE(mm, ANEW)
 {
 	const struct meta *a = meta_of(c, A_mm_self), *b = meta_of(c, A_mm_mat2);
 	if (!multiplies(c, a, b))
@@ -70,7 +70,7 @@ bool ref_mm(struct ref_ctx *c)
 		product(c, a->dtype, ref_ids(c, c->in[A_mm_self]), ref_ids(c, c->in[A_mm_mat2]), 1, size[0], a->size[1], size[1]));
 }
 
-bool ref_bmm(struct ref_ctx *c)
+REFERENCE(bmm, ANEW)
 {
 	const struct meta *a = meta_of(c, A_bmm_self), *b = meta_of(c, A_bmm_mat2);
 	if (!need_rank(c, a, 3) || !need_rank(c, b, 3) || !contracts(c, a, b, a->size[0], b->size[0])
@@ -83,7 +83,7 @@ bool ref_bmm(struct ref_ctx *c)
 		product(c, a->dtype, ref_ids(c, c->in[A_bmm_self]), ref_ids(c, c->in[A_bmm_mat2]), size[0], size[1], a->size[2], size[2]));
 }
 
-bool ref_mv(struct ref_ctx *c)
+REFERENCE(mv, ANEW)
 {
 	const struct meta *a = meta_of(c, A_mv_self), *v = meta_of(c, A_mv_vec);
 	if (!need_rank(c, a, 2) || !need_rank(c, v, 1) || !contracts(c, a, v, a->size[1], v->size[0]) || !same_dtype(c, a, v))
@@ -92,7 +92,7 @@ bool ref_mv(struct ref_ctx *c)
 		product(c, a->dtype, ref_ids(c, c->in[A_mv_self]), ref_ids(c, c->in[A_mv_vec]), 1, a->size[0], a->size[1], 1));
 }
 
-bool ref_dot(struct ref_ctx *c)
+REFERENCE(dot, ANEW)
 {
 	const struct meta *a = meta_of(c, A_dot_self), *b = meta_of(c, A_dot_tensor);
 	if (!need_rank(c, a, 1) || !need_rank(c, b, 1) || !same_dtype(c, a, b) || !contracts(c, a, b, a->size[0], b->size[0]))
@@ -133,7 +133,7 @@ static bool addmm_ints(struct ref_ctx *c, enum dtype dt, const int64_t size[2], 
 }
 
 /* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
-bool ref_addmm(struct ref_ctx *c)
+REFERENCE(addmm, BIAS)
 {
 	const struct meta *bias = meta_of(c, A_addmm_self), *a = meta_of(c, A_addmm_mat1), *b = meta_of(c, A_addmm_mat2);
 	const struct scalar *beta = scalar_of(c, A_addmm_beta), *alpha = scalar_of(c, A_addmm_alpha);

@@ -91,7 +91,7 @@ static const sid *each_row(struct ref_ctx *c, const struct rows *r, const struct
 }
 
 /* Result k: one number for each row. A row without elements has a constant. */
-static bool moment(struct ref_ctx *c, const struct rows *r, int k, enum sf f, const sid *x, double eps, double of_nothing)
+static bool moment(struct ref_ctx *c, const struct rows *r, int k, enum sf f, const sid *x, const double *eps, double of_nothing)
 {
 	const struct meta *input = &operand(c, N_input)->meta;
 	int64_t size[MAX_RANK];
@@ -102,10 +102,10 @@ static bool moment(struct ref_ctx *c, const struct rows *r, int k, enum sf f, co
 	return ref_out_block(c, k, r->kept, size, r->rank, NULL, tape_formula(c->t, f, r->kept, (const sid *const[3]){x}, r->n, r->len, eps));
 }
 
-bool ref_native_layer_norm(struct ref_ctx *c)
+REFERENCE(native_layer_norm, ANEW)
 {
 	const struct ref_tensor *input = c->in[A_native_layer_norm_input];
-	const double eps = c->n->arg[A_native_layer_norm_eps].scalar.f;
+	const double eps[FORMULA_SCALARS] = {c->n->arg[A_native_layer_norm_eps].scalar.f};
 	struct rows r;
 	if (!read_rows(c, &r, "LayerNormKernelImpl"))
 		return false;
@@ -206,7 +206,7 @@ static bool give(struct ref_ctx *c, int k, const struct meta *m, const sid *ids)
 	return ref_out_ids(c, k, m->dtype, m->size, m->rank, NULL, ref_cast(c, ids, meta_numel(m), m->dtype));
 }
 
-bool ref_native_layer_norm_backward(struct ref_ctx *c)
+REFERENCE(native_layer_norm_backward, ANEW)
 {
 	const struct ref_tensor *weight = operand(c, N_weight), *bias = operand(c, N_bias), *input = c->in[A_native_layer_norm_backward_input];
 	const bool *asked = c->n->arg[A_native_layer_norm_backward_output_mask].bools;

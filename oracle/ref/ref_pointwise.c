@@ -31,14 +31,14 @@ static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum d
 	return v;
 }
 
-enum { COMMON_KEEP, COMMON_FLOAT }; /* FLOAT: integers and bools go to f32 */
+enum common { COMMON_KEEP, COMMON_FLOAT, COMMON_NUMBER, COMMON_WHOLE, COMMON_REAL, COMMON_TURNED, COMMON_ALIKE }; /* pointwise.def */
 
 /* Argument k is a Python number, whether the schema says Scalar or Tensor. */
 static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
 static enum dtype tensor_dtype(const struct ref_ctx *c) { return meta_of(c, is_number(c, A_elementwise_self))->dtype; }
 
 /* Sizes, strides and common dtype of arguments 0 and 1, each a tensor or a number. */
-static bool pair_meta(struct ref_ctx *c, struct pair *p, int common)
+static bool pair_meta(struct ref_ctx *c, struct pair *p, enum common common)
 {
 	struct result_type r = SHAPE_TYPE_NONE;
 	struct meta op[2];
@@ -81,7 +81,7 @@ static void number_first(struct ref_ctx *c, struct pair *p, bool wide)
 
 /* self and the other operand (tensors or numbers; of pow: the exponent) with their scalars. wide: numbers beside a half stay f32 (mul,
  * div). */
-static bool pair_of(struct ref_ctx *c, struct pair *p, int common, bool wide)
+static bool pair_of(struct ref_ctx *c, struct pair *p, enum common common, bool wide)
 {
 	if (!pair_meta(c, p, common))
 		return false;
@@ -194,8 +194,8 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 	return give_pair(c, &p, tape_rows(c->t, SF_SUMPROD, p.dt, entry, p.n, 4, 0));
 }
 
-bool ref_add_Tensor(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
-bool ref_add_Scalar(struct ref_ctx *c) { return add_scaled(c, SF_ADD, false); }
+REFERENCE(add_Tensor, SUM) { return add_scaled(c, SF_ADD, false); }
+REFERENCE(add_Scalar, SELF) { return add_scaled(c, SF_ADD, false); }
 
 static bool sub_scaled(struct ref_ctx *c, bool reversed)
 {
@@ -205,9 +205,9 @@ static bool sub_scaled(struct ref_ctx *c, bool reversed)
 	return add_scaled(c, SF_SUB, reversed);
 }
 
-bool ref_sub_Tensor(struct ref_ctx *c) { return sub_scaled(c, false); }
-bool ref_sub_Scalar(struct ref_ctx *c) { return sub_scaled(c, false); }
-bool ref_rsub_Scalar(struct ref_ctx *c) { return sub_scaled(c, true); }
+REFERENCE(sub_Tensor, SELF) { return sub_scaled(c, false); }
+REFERENCE(sub_Scalar, SELF) { return sub_scaled(c, false); }
+REFERENCE(rsub_Scalar, ANEW) { return sub_scaled(c, true); }
 
 /* self is one element of another dtype before a half tensor: rounded to the half here, but read in f32 by the derivative, grad * self, in
  * which it comes second (measured: an i64 of -2^40 times f16 is infinite or NaN, and grad 0 times it is -0). */
@@ -234,7 +234,7 @@ static bool give_product_wide_in_derivative(struct ref_ctx *c, const struct pair
 }
 
 /* mul and div: with a number beside a half tensor in f32, rounded once at the end. */
-static bool multiply(struct ref_ctx *c, enum sf f, int common)
+static bool multiply(struct ref_ctx *c, enum sf f, enum common common)
 {
 	struct pair p;
 	if (!pair_of(c, &p, common, true))
@@ -249,13 +249,13 @@ static bool multiply(struct ref_ctx *c, enum sf f, int common)
 	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, y);
 }
 
-bool ref_mul_Tensor(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
-bool ref_mul_Scalar(struct ref_ctx *c) { return multiply(c, SF_MUL, COMMON_KEEP); }
-bool ref_div_Tensor(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
-bool ref_div_Scalar(struct ref_ctx *c) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+REFERENCE(mul_Tensor, ANEW) { return multiply(c, SF_MUL, COMMON_KEEP); }
+REFERENCE(mul_Scalar, ANEW) { return multiply(c, SF_MUL, COMMON_KEEP); }
+REFERENCE(div_Tensor, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
+REFERENCE(div_Scalar, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 
 /* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
-bool ref_addcmul(struct ref_ctx *c)
+REFERENCE(addcmul, SELF)
 {
 	const struct scalar *value = scalar_of(c, A_addcmul_value);
 	struct result_type r = SHAPE_TYPE_NONE;
@@ -332,17 +332,15 @@ bool ref_addcmul(struct ref_ctx *c)
 	return ref_out_ids(c, 0, dt, size, rank, stride, ref_cast(c, y, n, dt));
 }
 
-static bool binary(struct ref_ctx *c, enum sf f, int common)
+static bool binary(struct ref_ctx *c, enum sf f, enum common common)
 {
 	struct pair p;
 	return pair_of(c, &p, common, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 }
 
-bool ref_maximum(struct ref_ctx *c) { return binary(c, SF_MAX2, COMMON_KEEP); }
-bool ref_minimum(struct ref_ctx *c) { return binary(c, SF_MIN2, COMMON_KEEP); }
 
 /* The derivative squares the operands as they came, each in its own dtype (FunctionsManual.cpp: atan2_backward). */
-bool ref_atan2(struct ref_ctx *c)
+REFERENCE(atan2, ANEW)
 {
 	enum dtype a = meta_of(c, A_atan2_self)->dtype, b = meta_of(c, A_atan2_other)->dtype;
 	if (c->grad && a != b)
@@ -365,7 +363,7 @@ static sid whole_power(struct ref_ctx *c, const struct pair *p, int64_t e)
 }
 
 /* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
-bool ref_pow_Scalar(struct ref_ctx *c)
+REFERENCE(pow_Scalar, ANEW)
 {
 	struct pair p;
 	const struct scalar *s = scalar_of(c, A_binary_other);
@@ -393,20 +391,6 @@ static bool compare(struct ref_ctx *c, enum sf f)
 		&& ref_out_block(c, 0, DT_B8, p.size, p.rank, p.stride, tape_map2(c->t, f, DT_B8, p.a, p.b, p.n));
 }
 
-bool ref_eq_Tensor(struct ref_ctx *c) { return compare(c, SF_EQ); }
-bool ref_ne_Tensor(struct ref_ctx *c) { return compare(c, SF_NE); }
-bool ref_lt_Tensor(struct ref_ctx *c) { return compare(c, SF_LT); }
-bool ref_le_Tensor(struct ref_ctx *c) { return compare(c, SF_LE); }
-bool ref_gt_Tensor(struct ref_ctx *c) { return compare(c, SF_GT); }
-bool ref_ge_Tensor(struct ref_ctx *c) { return compare(c, SF_GE); }
-bool ref_eq_Scalar(struct ref_ctx *c) { return compare(c, SF_EQ); }
-bool ref_ne_Scalar(struct ref_ctx *c) { return compare(c, SF_NE); }
-bool ref_le_Scalar(struct ref_ctx *c) { return compare(c, SF_LE); }
-bool ref_ge_Scalar(struct ref_ctx *c) { return compare(c, SF_GE); }
-bool ref_gt_Scalar(struct ref_ctx *c) { return compare(c, SF_GT); }
-bool ref_lt_Scalar(struct ref_ctx *c) { return compare(c, SF_LT); }
-bool ref_logical_and(struct ref_ctx *c) { return compare(c, SF_AND); }
-
 /* ---- one operand ---------------------------------------------------------------------------------------------------- */
 
 /* Declares result 0 of dtype dt in the iterator's layout of self converted to `in`. */
@@ -419,59 +403,81 @@ static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid firs
 	return ref_out_block(c, 0, dt, m->size, m->rank, stride, first);
 }
 
-static bool unary(struct ref_ctx *c, enum sf f, int common)
+static bool unary(struct ref_ctx *c, enum sf f, enum common common)
 {
 	const struct meta *m = meta_of(c, A_elementwise_self);
 	enum dtype dt = common == COMMON_FLOAT && !dtype_is_float(m->dtype) ? DT_F32 : m->dtype;
-	int64_t n = meta_numel(m);
+	const sid *x = ref_ids(c, c->in[A_elementwise_self]);
+	int64_t n = meta_numel(m), stride[MAX_RANK];
+	if ((common == COMMON_NUMBER || common == COMMON_WHOLE) && m->dtype == DT_B8)
+		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
 	if (c->inplace && !shape_can_cast(c, dt, m->dtype))
 		return false;
-	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), n, dt), n));
+	if (common == COMMON_WHOLE && !dtype_is_float(m->dtype)) {
+		shape_iterator(stride, m->size, m->rank, m, 1);
+		return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, x);
+	}
+	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, x, n, dt), n));
 }
 
-/* neg, abs and relu know no bools; floor, ceil and trunc neither. */
-static bool unary_number(struct ref_ctx *c, enum sf f)
+/* f of all tensors of the row, in their common dtype; its numbers are those of the type computed in. */
+static bool map(struct ref_ctx *c, enum sf f, enum common common)
 {
-	if (meta_of(c, A_elementwise_self)->dtype == DT_B8)
-		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
-	return unary(c, f, COMMON_KEEP);
+	const struct op_info *info = &op_info[c->n->op];
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[3];
+	const sid *x[3] = {0};
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = 0, ntensor = 0, nscalar = 0;
+	double scalar[FORMULA_SCALARS] = {0};
+	enum dtype dt;
+	bool mixed = false;
+	for (int k = 0; k < info->nparam; k++)
+		if (info->param[k].kind == K_TENSOR) {
+			shape_type_tensor(&r, meta_of(c, k));
+			mixed |= meta_of(c, k)->dtype != meta_of(c, A_elementwise_self)->dtype;
+			if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+				return false;
+		}
+	if (!shape_type(&dt, c, &r) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	if (common >= COMMON_REAL && !dtype_is_float(dt))
+		return err_set(c->err, "%s is not implemented for integers", info->name);
+	if (common == COMMON_ALIKE && mixed)
+		return ref_unsupported(c, "%s of two dtypes: PyTorch refuses some, or gives that of one of them", info->name);
+	if (c->grad && mixed)
+		return ref_unsupported(c, "gradient of %s of two dtypes: its steps are not modelled; convert one of them first", info->name);
+	const int64_t n = shape_numel(size, rank);
+	for (int k = 0; k < info->nparam; k++) {
+		if (info->param[k].kind == K_TENSOR) {
+			const struct meta *m = meta_of(c, k);
+			op[ntensor] = operand(c, m, dt);
+			x[ntensor++] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt), m, size, rank);
+		} else if (info->param[k].kind == K_SCALAR) {
+			const struct scalar *s = scalar_of(c, k);
+			if (!shape_fits(c, s, dtype_compute(dt), 1))
+				return false;
+			scalar[nscalar++] = s->kind == SC_FLOAT ? s->f : (double)s->i;
+		}
+	}
+	if (common == COMMON_TURNED)
+		op[2] = op[0], op[0] = op[1], op[1] = op[2];
+	const int is_result = op_arg(c->n->op, N_self_is_result);
+	if (is_result >= 0 && c->n->arg[is_result].b && scalar[0] < 0)
+		return err_set(c->err, "a negative slope, whose result does not tell the sign of what it was made of");
+	shape_iterator(stride, size, rank, op, ntensor);
+	return ref_out_block(c, 0, dt, size, rank, stride, tape_map(c->t, f, dt, x, n, scalar));
 }
 
-/* Integers are whole already. */
-static bool rounding(struct ref_ctx *c, enum sf f)
-{
-	const struct meta *m = meta_of(c, A_elementwise_self);
-	if (dtype_is_float(m->dtype) || m->dtype == DT_B8)
-		return unary_number(c, f);
-	int64_t stride[MAX_RANK];
-	shape_iterator(stride, m->size, m->rank, m, 1);
-	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_ids(c, c->in[A_elementwise_self]));
-}
-
-bool ref_neg(struct ref_ctx *c) { return unary_number(c, SF_NEG); }
-bool ref_abs(struct ref_ctx *c) { return unary_number(c, SF_ABS); }
-bool ref_relu(struct ref_ctx *c) { return unary_number(c, SF_RELU); }
-bool ref_floor(struct ref_ctx *c) { return rounding(c, SF_FLOOR); }
-bool ref_ceil(struct ref_ctx *c) { return rounding(c, SF_CEIL); }
-bool ref_trunc(struct ref_ctx *c) { return rounding(c, SF_TRUNC); }
-bool ref_sign(struct ref_ctx *c) { return unary(c, SF_SIGN, COMMON_KEEP); }
-bool ref_exp(struct ref_ctx *c) { return unary(c, SF_EXP, COMMON_FLOAT); }
-bool ref_log(struct ref_ctx *c) { return unary(c, SF_LOG, COMMON_FLOAT); }
-bool ref_log1p(struct ref_ctx *c) { return unary(c, SF_LOG1P, COMMON_FLOAT); }
-bool ref_expm1(struct ref_ctx *c) { return unary(c, SF_EXPM1, COMMON_FLOAT); }
-bool ref_sqrt(struct ref_ctx *c) { return unary(c, SF_SQRT, COMMON_FLOAT); }
-bool ref_rsqrt(struct ref_ctx *c) { return unary(c, SF_RSQRT, COMMON_FLOAT); }
-bool ref_reciprocal(struct ref_ctx *c) { return unary(c, SF_RECIP, COMMON_FLOAT); }
-bool ref_sin(struct ref_ctx *c) { return unary(c, SF_SIN, COMMON_FLOAT); }
-bool ref_cos(struct ref_ctx *c) { return unary(c, SF_COS, COMMON_FLOAT); }
-bool ref_tanh(struct ref_ctx *c) { return unary(c, SF_TANH, COMMON_FLOAT); }
-bool ref_sigmoid(struct ref_ctx *c) { return unary(c, SF_SIGMOID, COMMON_FLOAT); }
-
-bool ref_sinh(struct ref_ctx *c) { return unary(c, SF_SINH, COMMON_FLOAT); }
-bool ref_cosh(struct ref_ctx *c) { return unary(c, SF_COSH, COMMON_FLOAT); }
-bool ref_erf(struct ref_ctx *c) { return unary(c, SF_ERF, COMMON_FLOAT); }
-bool ref_erfc(struct ref_ctx *c) { return unary(c, SF_ERFC, COMMON_FLOAT); }
-bool ref_hypot(struct ref_ctx *c) { return binary(c, SF_HYPOT, COMMON_KEEP); }
+#define MAP(row, f, common)                                                                                                                \
+	REFERENCE(row, ANEW) { return map(c, SF_##f, COMMON_##common); }
+#define UNARY(row, f, common)                                                                                                              \
+	REFERENCE(row, ANEW) { return unary(c, SF_##f, COMMON_##common); }
+#define BINARY(row, f, common)                                                                                                             \
+	REFERENCE(row, ANEW) { return binary(c, SF_##f, COMMON_##common); }
+#define COMPARE(row, f)                                                                                                                    \
+	REFERENCE(row, ANEW) { return compare(c, SF_##f); }
+#include "oracle/ref/pointwise.def"
 
 /* The word chooses: exact, or by tanh. */
 static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by_tanh)
@@ -481,13 +487,13 @@ static bool approximate(struct ref_ctx *c, enum sf *f, enum sf exact, enum sf by
 	return *f == exact || str_eq(word, "tanh") || err_set(c->err, "approximate argument must be either none or tanh.");
 }
 
-bool ref_gelu(struct ref_ctx *c)
+REFERENCE(gelu, ANEW)
 {
 	enum sf f;
 	return approximate(c, &f, SF_GELU, SF_GELU_TANH) && unary(c, f, COMMON_KEEP);
 }
 
-bool ref_gelu_backward(struct ref_ctx *c)
+REFERENCE(gelu_backward, ANEW)
 {
 	enum sf f;
 	const enum dtype g = meta_of(c, A_elementwise_self)->dtype, x = meta_of(c, A_binary_other)->dtype;
@@ -499,7 +505,7 @@ bool ref_gelu_backward(struct ref_ctx *c)
 	return approximate(c, &f, SF_GELU_BACKWARD, SF_GELU_TANH_BACKWARD) && binary(c, f, COMMON_KEEP);
 }
 
-bool ref_logical_not(struct ref_ctx *c)
+REFERENCE(logical_not, ANEW)
 {
 	const struct meta *m = meta_of(c, A_logical_not_self);
 	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[A_logical_not_self]), meta_numel(m)));
@@ -540,7 +546,7 @@ static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype 
 }
 
 /* min(max(self, lower), upper) in the common dtype of all three. */
-bool ref_clamp(struct ref_ctx *c)
+REFERENCE(clamp, ANEW)
 {
 	const struct meta *m = meta_of(c, A_clamp_self);
 	struct result_type r = SHAPE_TYPE_NONE;
@@ -570,7 +576,7 @@ _Static_assert((int)A_threshold_backward_self == (int)A_binary_other && (int)A_t
 	"the gradient comes first, then what it is taken at");
 
 /* The gradient, 0 where self is not above the threshold; a NaN is not below it. */
-bool ref_threshold_backward(struct ref_ctx *c)
+REFERENCE(threshold_backward, ANEW)
 {
 	const struct scalar *s = scalar_of(c, A_threshold_backward_threshold);
 	struct pair p;
@@ -592,7 +598,7 @@ bool ref_threshold_backward(struct ref_ctx *c)
 }
 
 /* The gradient by output has steps in the dtypes of its operands as they came. */
-bool ref_tanh_backward(struct ref_ctx *c)
+REFERENCE(tanh_backward, ANEW)
 {
 	enum dtype grad = meta_of(c, A_tanh_backward_grad_output)->dtype, output = meta_of(c, A_tanh_backward_output)->dtype;
 	if (!dtype_is_float(grad) && !dtype_is_float(output))

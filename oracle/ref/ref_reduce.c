@@ -148,7 +148,7 @@ static bool narrow_sum(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdi
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, ref_cast(c, out, r.n, dt));
 }
 
-bool ref_sum(struct ref_ctx *c)
+REFERENCE(sum, VIEW)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt;
@@ -158,7 +158,7 @@ bool ref_sum(struct ref_ctx *c)
 	return narrows(c, mask, dt) ? narrow_sum(c, mask, false, dt) : reduce(c, mask, false, SF_SUM, dt, dt, sum_depth(c, mask, dt));
 }
 
-bool ref_sum_dim(struct ref_ctx *c)
+REFERENCE(sum_dim, VIEW)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt;
@@ -169,7 +169,7 @@ bool ref_sum_dim(struct ref_ctx *c)
 								 : reduce(c, mask, flag_of(c, A_sum_dim_keepdim), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
-bool ref_prod(struct ref_ctx *c)
+REFERENCE(prod, VIEW)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt;
@@ -179,7 +179,7 @@ bool ref_prod(struct ref_ctx *c)
 	return reduce(c, mask, false, SF_PROD, dt, dt, PROD_SCANS);
 }
 
-bool ref_prod_dim(struct ref_ctx *c)
+REFERENCE(prod_dim, VIEW)
 {
 	bool mask[MAX_RANK];
 	enum dtype dt;
@@ -231,14 +231,14 @@ static bool mean_over(struct ref_ctx *c, const bool mask[MAX_RANK], bool keepdim
 	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, false));
 }
 
-bool ref_mean(struct ref_ctx *c)
+REFERENCE(mean, ANEW)
 {
 	bool mask[MAX_RANK];
 	all_dims(mask, meta_of(c, A_mean_self));
 	return mean_over(c, mask, false, 1);
 }
 
-bool ref_mean_dim(struct ref_ctx *c)
+REFERENCE(mean_dim, ANEW)
 {
 	bool mask[MAX_RANK];
 	return ref_dims(c, mask, A_mean_dim_dim, meta_of(c, A_mean_dim_self)->rank, true)
@@ -267,8 +267,8 @@ static bool extreme_all(struct ref_ctx *c, enum sf f)
 	return reduce(c, mask, false, f, m->dtype, m->dtype, NANS_SHARE);
 }
 
-bool ref_max(struct ref_ctx *c) { return extreme_all(c, SF_MAXN); }
-bool ref_min(struct ref_ctx *c) { return extreme_all(c, SF_MINN); }
+REFERENCE(max, ANEW) { return extreme_all(c, SF_MAXN); }
+REFERENCE(min, ANEW) { return extreme_all(c, SF_MINN); }
 
 /* Equals share the gradient. */
 static bool extreme_dims(struct ref_ctx *c, enum sf f)
@@ -282,8 +282,8 @@ static bool extreme_dims(struct ref_ctx *c, enum sf f)
 	return has_elements(c, mask) && reduce(c, mask, flag_of(c, A_extreme_dims_keepdim), f, m->dtype, m->dtype, 0);
 }
 
-bool ref_amax(struct ref_ctx *c) { return extreme_dims(c, SF_MAXN); }
-bool ref_amin(struct ref_ctx *c) { return extreme_dims(c, SF_MINN); }
+REFERENCE(amax, ANEW) { return extreme_dims(c, SF_MAXN); }
+REFERENCE(amin, ANEW) { return extreme_dims(c, SF_MINN); }
 
 /* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
  * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
@@ -300,8 +300,8 @@ static bool arg_extreme(struct ref_ctx *c, enum sf f)
 		&& reduce(c, mask, flag_of(c, A_argmax_keepdim), f, m->dtype, DT_I64, PICK_FIRST);
 }
 
-bool ref_argmax(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMAX); }
-bool ref_argmin(struct ref_ctx *c) { return arg_extreme(c, SF_KARGMIN); }
+REFERENCE(argmax, ANEW) { return arg_extreme(c, SF_KARGMAX); }
+REFERENCE(argmin, ANEW) { return arg_extreme(c, SF_KARGMIN); }
 
 /* ---- any, all: b8, but u8 of u8 ---------------------------------------------------------------------------------------- */
 
@@ -331,10 +331,10 @@ static bool truth_dim(struct ref_ctx *c, enum sf f)
 	return one_dim(c, mask, 1) && truth(c, mask, flag_of(c, A_any_dim_keepdim), f);
 }
 
-bool ref_any(struct ref_ctx *c) { return truth_all(c, SF_ANY); }
-bool ref_all(struct ref_ctx *c) { return truth_all(c, SF_ALL); }
-bool ref_any_dim(struct ref_ctx *c) { return truth_dim(c, SF_ANY); }
-bool ref_all_dim(struct ref_ctx *c) { return truth_dim(c, SF_ALL); }
+REFERENCE(any, ANEW) { return truth_all(c, SF_ANY); }
+REFERENCE(all, ANEW) { return truth_all(c, SF_ALL); }
+REFERENCE(any_dim, ANEW) { return truth_dim(c, SF_ANY); }
+REFERENCE(all_dim, ANEW) { return truth_dim(c, SF_ALL); }
 
 /* ---- moments, logarithms of sums ------------------------------------------------------------------------------------------ */
 
@@ -358,7 +358,7 @@ static bool var_rows(struct ref_ctx *c, struct reduced_rows *r, double *correcti
 	return true;
 }
 
-bool ref_var(struct ref_ctx *c)
+REFERENCE(var, ANEW)
 {
 	struct reduced_rows r;
 	double correction;
@@ -368,7 +368,7 @@ bool ref_var(struct ref_ctx *c)
 		&& ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(c->t, f, dt, r.e, r.n, r.len, correction));
 }
 
-bool ref_var_mean(struct ref_ctx *c)
+REFERENCE(var_mean, ANEW)
 {
 	struct reduced_rows r;
 	double correction;
@@ -385,7 +385,7 @@ bool ref_var_mean(struct ref_ctx *c)
 }
 
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
-bool ref_logsumexp(struct ref_ctx *c)
+REFERENCE(logsumexp, ANEW)
 {
 	bool mask[MAX_RANK];
 	const struct meta *m = meta_of(c, A_logsumexp_self);
@@ -436,8 +436,8 @@ static bool scan(struct ref_ctx *c, enum sf f)
 	return ref_out_rows(c, 0, dt, m, mask, first);
 }
 
-bool ref_cumsum(struct ref_ctx *c) { return scan(c, SF_CUMSUM); }
-bool ref_cumprod(struct ref_ctx *c) { return scan(c, SF_CUMPROD); }
+REFERENCE(cumsum, SELF) { return scan(c, SF_CUMSUM); }
+REFERENCE(cumprod, SELF) { return scan(c, SF_CUMPROD); }
 
 /* ---- value and position ---------------------------------------------------------------------------------------------------- */
 
@@ -454,8 +454,8 @@ static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 		&& ref_out_block(c, 1, DT_I64, r.size, r.rank, NULL, tape_rows(c->t, position, DT_I64, r.e, r.n, r.len, PICK_FIRST));
 }
 
-bool ref_max_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
-bool ref_min_dim(struct ref_ctx *c) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
+REFERENCE(max_dim, ANEW) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
+REFERENCE(min_dim, ANEW) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
 
 /* Results 0 and 1: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN counts as largest in
  * both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
@@ -493,7 +493,7 @@ static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest,
 }
 
 /* The k largest, or smallest. */
-bool ref_topk(struct ref_ctx *c)
+REFERENCE(topk, ANEW)
 {
 	const struct meta *m = meta_of(c, A_topk_self);
 	int64_t k = ref_arg_int(c, A_topk_k);
@@ -512,7 +512,7 @@ bool ref_topk(struct ref_ctx *c)
 }
 
 /* All of them, in self's layout. Which of several equals comes first is open: only stable=True says (Sorting.cpp: sort_stable's meta). */
-bool ref_sort(struct ref_ctx *c)
+REFERENCE(sort, ANEW)
 {
 	const struct meta *m = meta_of(c, A_sort_self);
 	int64_t stride[MAX_RANK];

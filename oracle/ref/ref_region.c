@@ -175,9 +175,9 @@ static bool scatter_region(struct ref_ctx *c, region_fn *region_of)
 	return region_of(c, &g, meta_of(c, A_region_scatter_self)) && replace_region(c, &g);
 }
 
-bool ref_slice_scatter(struct ref_ctx *c) { return scatter_region(c, slice_region); }
-bool ref_select_scatter(struct ref_ctx *c) { return scatter_region(c, select_region); }
-bool ref_diagonal_scatter(struct ref_ctx *c) { return scatter_region(c, diagonal_region); }
+REFERENCE(slice_scatter, REGION) { return scatter_region(c, slice_region); }
+REFERENCE(select_scatter, REGION) { return scatter_region(c, select_region); }
+REFERENCE(diagonal_scatter, REGION) { return scatter_region(c, diagonal_region); }
 
 /* ---- zeros with a gradient in a region: slice_backward, select_backward, diagonal_backward, unfold_backward ------------ */
 
@@ -225,12 +225,12 @@ static bool backward_region(struct ref_ctx *c, region_fn *region_of)
 	return out && region_of(c, &g, &m) && copy_to_region(c, out, &g);
 }
 
-bool ref_slice_backward(struct ref_ctx *c) { return backward_region(c, slice_region); }
-bool ref_select_backward(struct ref_ctx *c) { return backward_region(c, select_region); }
-bool ref_diagonal_backward(struct ref_ctx *c) { return backward_region(c, diagonal_region); }
+REFERENCE(slice_backward, PART) { return backward_region(c, slice_region); }
+REFERENCE(select_backward, PART) { return backward_region(c, select_region); }
+REFERENCE(diagonal_backward, PART) { return backward_region(c, diagonal_region); }
 
 /* Windows that overlap are added up, in any order. */
-bool ref_unfold_backward(struct ref_ctx *c)
+REFERENCE(unfold_backward, PART)
 {
 	struct meta m;
 	struct region g;

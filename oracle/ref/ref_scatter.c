@@ -215,7 +215,7 @@ static void scale_rows(struct ref_ctx *c, sid *out, int64_t n, int64_t width, co
 }
 
 /* Rows of the gradient are added up in the rows of zeros that indices name; padding's row gets nothing. */
-bool ref_embedding_dense_backward(struct ref_ctx *c)
+REFERENCE(embedding_dense_backward, ANEW)
 {
 	const struct meta *g = meta_of(c, A_embedding_dense_backward_grad_output), *ix = meta_of(c, A_embedding_dense_backward_indices);
 	int64_t padding = ref_arg_int(c, A_embedding_dense_backward_padding_idx), n = meta_numel(ix), all;
@@ -264,7 +264,7 @@ static const sid *values_along(struct ref_ctx *c, const struct along *a, int src
 	return val;
 }
 
-bool ref_scatter_src(struct ref_ctx *c)
+REFERENCE(scatter_src, ANEW)
 {
 	const struct meta *m = meta_of(c, A_scatter_src_self);
 	struct along a = {0};
@@ -274,7 +274,7 @@ bool ref_scatter_src(struct ref_ctx *c)
 	return out && overwrite(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)}, c->in[A_scatter_src_src]);
 }
 
-bool ref_scatter_value(struct ref_ctx *c)
+REFERENCE(scatter_value, ANEW)
 {
 	const struct meta *m = meta_of(c, A_scatter_value_self);
 	struct along a = {0};
@@ -286,7 +286,7 @@ bool ref_scatter_value(struct ref_ctx *c)
 	return out != NULL;
 }
 
-bool ref_scatter_add(struct ref_ctx *c)
+REFERENCE(scatter_add, SELF)
 {
 	const struct meta *m = meta_of(c, A_scatter_add_self);
 	struct along a = {0};
@@ -373,7 +373,7 @@ static const sid *losers_that_tie(struct ref_ctx *c, const sid *out, const int64
 	return beside;
 }
 
-bool ref_scatter_reduce(struct ref_ctx *c)
+REFERENCE(scatter_reduce, INCLUDED)
 {
 	static const struct {
 		const char *name;
@@ -434,7 +434,7 @@ static bool is_one_mask(const struct ref_ctx *c, enum dtype dt)
 }
 
 /* index_put(self, indices, values, accumulate): self[indices] = values, or += values. */
-bool ref_index_put(struct ref_ctx *c)
+REFERENCE(index_put, ADDED_TO)
 {
 	const struct meta *m = meta_of(c, A_index_put_self), *v = meta_of(c, A_index_put_values);
 	struct advanced a;
@@ -485,7 +485,7 @@ static bool source_matches(struct ref_ctx *c, const struct meta *m, const struct
 		shape_text(c, src->size, src->rank), shape_text(c, m->size, m->rank), p->dim);
 }
 
-bool ref_index_add(struct ref_ctx *c)
+REFERENCE(index_add, SELF)
 {
 	const struct meta *m = meta_of(c, A_index_add_self), *src = meta_of(c, A_index_add_source);
 	const struct scalar *alpha = scalar_of(c, A_index_add_alpha);
@@ -526,7 +526,7 @@ bool ref_index_add(struct ref_ctx *c)
 	return add_up(c, out, n, &w);
 }
 
-bool ref_index_copy(struct ref_ctx *c)
+REFERENCE(index_copy, ANEW)
 {
 	const struct meta *m = meta_of(c, A_index_copy_self), *src = meta_of(c, A_index_copy_source);
 	struct positions p;
@@ -553,7 +553,7 @@ bool ref_index_copy(struct ref_ctx *c)
 			c->in[A_index_copy_source]);
 }
 
-bool ref_index_fill(struct ref_ctx *c)
+REFERENCE(index_fill, ANEW)
 {
 	const struct meta *m = meta_of(c, A_index_fill_self);
 	struct positions p;
@@ -590,7 +590,7 @@ static bool need_bool(struct ref_ctx *c, const struct meta *mask)
 		|| err_set(c->err, "only boolean masks are supported, but got a mask with dtype %s", dtype_info[mask->dtype].torch);
 }
 
-bool ref_masked_fill(struct ref_ctx *c)
+REFERENCE(masked_fill, ANEW)
 {
 	const struct meta *m = meta_of(c, A_masked_fill_self), *mask = meta_of(c, A_masked_fill_mask);
 	int64_t size[MAX_RANK];
@@ -611,7 +611,7 @@ bool ref_masked_fill(struct ref_ctx *c)
 }
 
 /* The next element of source, row-major, at each true mask element, row-major. */
-bool ref_masked_scatter(struct ref_ctx *c)
+REFERENCE(masked_scatter, ANEW)
 {
 	const struct meta *m = meta_of(c, A_masked_scatter_self), *mask = meta_of(c, A_masked_scatter_mask),
 					  *src = meta_of(c, A_masked_scatter_source);
@@ -648,7 +648,7 @@ static struct meta converted(const struct meta *m, enum dtype dt)
 	return v;
 }
 
-bool ref_where(struct ref_ctx *c)
+REFERENCE(where, ANEW)
 {
 	const struct meta *cond = meta_of(c, A_where_condition), *a = meta_of(c, A_where_self), *b = meta_of(c, A_where_other);
 	struct result_type r = SHAPE_TYPE_NONE;

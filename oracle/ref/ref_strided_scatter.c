@@ -60,7 +60,7 @@ static int64_t *elements_of(struct ref_ctx *c, const struct meta *m, const int64
 	return element;
 }
 
-bool ref_as_strided_scatter(struct ref_ctx *c)
+REFERENCE(as_strided_scatter, REGION)
 {
 	const struct meta *m = meta_of(c, A_as_strided_scatter_self), *src = meta_of(c, A_as_strided_scatter_src);
 	const struct ref_tensor *self = c->in[A_as_strided_scatter_self];

@@ -43,14 +43,14 @@ static bool push_dim(struct ref_ctx *c, struct geometry *g, int d, int64_t size,
 	return true;
 }
 
-bool ref_alias(struct ref_ctx *c)
+REFERENCE(alias, SELF)
 {
 	struct geometry g = geometry_of(meta_of(c, A_alias_self));
 	return give_view(c, &g);
 }
 
 /* New leading dims and size-1 dims repeat: stride 0. A kept size 1 keeps its stride. */
-bool ref_expand(struct ref_ctx *c)
+REFERENCE(expand, SELF)
 {
 	const struct meta *m = meta_of(c, A_expand_self);
 	const struct arg *want = &c->n->arg[A_expand_size];
@@ -77,7 +77,7 @@ bool ref_expand(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_permute(struct ref_ctx *c)
+REFERENCE(permute, VIEW)
 {
 	const struct meta *m = meta_of(c, A_permute_self);
 	const struct arg *dims = &c->n->arg[A_permute_dims];
@@ -98,13 +98,27 @@ bool ref_permute(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_detach(struct ref_ctx *c)
+REFERENCE(detach, ANEW)
 {
 	c->cuts = true;
 	return ref_alias(c);
 }
 
-bool ref_t(struct ref_ctx *c)
+REFERENCE(view_dtype, ANEW)
+{
+	const enum dtype from = meta_of(c, A_view_dtype_self)->dtype, to = c->n->arg[A_view_dtype_dtype].dtype;
+	if (dtype_nbytes(from) != dtype_nbytes(to))
+		return ref_unsupported(c, "a view of another width");
+	if ((to == DT_B8) != (from == DT_B8))
+		return ref_unsupported(c, "b8 and another dtype share bytes, which may be neither 0 nor 1");
+	c->cuts = true;
+	if (!ref_alias(c))
+		return false;
+	c->out[0].meta.dtype = to;
+	return true;
+}
+
+REFERENCE(t, VIEW)
 {
 	const struct meta *m = meta_of(c, A_t_self);
 	struct geometry g = geometry_of(m);
@@ -117,7 +131,7 @@ bool ref_t(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_transpose(struct ref_ctx *c)
+REFERENCE(transpose, VIEW)
 {
 	const struct meta *m = meta_of(c, A_transpose_self);
 	struct geometry g = geometry_of(m);
@@ -133,7 +147,7 @@ bool ref_transpose(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_unsqueeze(struct ref_ctx *c)
+REFERENCE(unsqueeze, VIEW)
 {
 	const struct meta *m = meta_of(c, A_unsqueeze_self);
 	struct geometry g = geometry_of(m);
@@ -144,7 +158,7 @@ bool ref_unsqueeze(struct ref_ctx *c)
 	return push_dim(c, &g, d, 1, stride) && give_view(c, &g);
 }
 
-bool ref_squeeze(struct ref_ctx *c)
+REFERENCE(squeeze, VIEW)
 {
 	struct geometry g = geometry_of(meta_of(c, A_squeeze_self));
 	for (int d = g.rank - 1; d >= 0; d--)
@@ -153,7 +167,7 @@ bool ref_squeeze(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_squeeze_dim(struct ref_ctx *c)
+REFERENCE(squeeze_dim, VIEW)
 {
 	struct geometry g = geometry_of(meta_of(c, A_squeeze_dim_self));
 	int d;
@@ -165,7 +179,7 @@ bool ref_squeeze_dim(struct ref_ctx *c)
 }
 
 /* Python's slice: bounds count from the end when negative and are clipped. */
-bool ref_slice(struct ref_ctx *c)
+REFERENCE(slice, ANEW)
 {
 	const struct meta *m = meta_of(c, A_slice_self);
 	struct geometry g = geometry_of(m);
@@ -187,7 +201,7 @@ bool ref_slice(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_select(struct ref_ctx *c)
+REFERENCE(select, ANEW)
 {
 	const struct meta *m = meta_of(c, A_select_self);
 	struct geometry g = geometry_of(m);
@@ -204,7 +218,7 @@ bool ref_select(struct ref_ctx *c)
 	return give_view(c, &g);
 }
 
-bool ref_view(struct ref_ctx *c)
+REFERENCE(view, VIEW)
 {
 	const struct meta *m = meta_of(c, A_view_self);
 	struct geometry g = {.offset = m->offset};
@@ -216,7 +230,7 @@ bool ref_view(struct ref_ctx *c)
 }
 
 /* Over the whole storage, whatever self looks at. */
-bool ref_as_strided(struct ref_ctx *c)
+REFERENCE(as_strided, WINDOW)
 {
 	const struct meta *m = meta_of(c, A_as_strided_self);
 	const struct arg *size = &c->n->arg[A_as_strided_size], *stride = &c->n->arg[A_as_strided_stride];
@@ -238,7 +252,7 @@ bool ref_as_strided(struct ref_ctx *c)
 }
 
 /* result[…, i] = self at (i, i + offset) of (dim1, dim2), or (i - offset, i). */
-bool ref_diagonal(struct ref_ctx *c)
+REFERENCE(diagonal, ANEW)
 {
 	const struct meta *m = meta_of(c, A_diagonal_self);
 	struct geometry g = geometry_of(m);
@@ -258,7 +272,7 @@ bool ref_diagonal(struct ref_ctx *c)
 }
 
 /* Windows of `size` every `step` along dim; the window's own dimension comes last. */
-bool ref_unfold(struct ref_ctx *c)
+REFERENCE(unfold, ANEW)
 {
 	const struct meta *m = meta_of(c, A_unfold_self);
 	struct geometry g = geometry_of(m);
@@ -281,7 +295,7 @@ bool ref_unfold(struct ref_ctx *c)
 
 /* ---- several views of one argument ---------------------------------------------------------------------------- */
 
-bool ref_split(struct ref_ctx *c)
+REFERENCE(split, ANEW)
 {
 	const struct meta *m = meta_of(c, A_split_self);
 	int64_t len = ref_arg_int(c, A_split_split_size);
@@ -307,7 +321,7 @@ bool ref_split(struct ref_ctx *c)
 	return true;
 }
 
-bool ref_unbind(struct ref_ctx *c)
+REFERENCE(unbind, ANEW)
 {
 	const struct meta *m = meta_of(c, A_unbind_self);
 	int d;

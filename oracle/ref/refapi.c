@@ -48,16 +48,17 @@ static const sid *read_map(struct ref_ctx *c, const struct ref_tensor *t, const 
 		n = 0;
 	}
 	const sid *ids = layout_is_contiguous(m) ? s->ids + (n ? m->offset : 0) : gather(c, s->ids, m);
+	if (t->retyped)
+		return ref_retyped(c, ids, n, t->meta.dtype);
 	if (!dtype_is_float(t->meta.dtype) || n == 0 || c->t->over)
 		return ids;
 	if (s->graded)
 		ids = shared_read(c, t, ids, m, n);
 	if (t->overlapping && c->r->base[t->base].grad) {
 		/* Backward of unfold and as_strided accumulates in the tensor's dtype: a consumer of its own. */
-		enum licence_class lc = LC_ACCUM;
 		sid first = tape_map1(c->t, SF_COPY, t->meta.dtype, ids, n);
 		if (!c->t->over)
-			c->t->block[c->t->nblock - 1].lc = lc;
+			c->t->block[c->t->nblock - 1].lc = LC_ACCUM;
 		return ref_ids_block(c, first, n);
 	}
 	return ids;
@@ -101,6 +102,27 @@ sid *ref_ids_block(struct ref_ctx *c, sid first, int64_t n)
 	for (int64_t i = 0; i < n; i++)
 		out[i] = c->t->over ? 0 : first + (sid)i;
 	return out;
+}
+
+/* What was written through a view of another dtype is read through it as it was written. */
+const sid *ref_retyped(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
+{
+	if (n == 0 || c->t->over)
+		return ids;
+	sid *out = tape_ids(c->t, n), *others = tape_ids(c->t, n);
+	int64_t left = 0;
+	for (int64_t k = 0; k < n; k++) {
+		const struct tape_block *b = tape_block_of(c->t, ids[k]);
+		const sid was = b->f == SF_BITS ? b->a[ids[k] - b->first] : 0;
+		out[k] = was && tape_dtype(c->t, was) == to ? was : 0;
+		if (!out[k])
+			others[left++] = ids[k];
+	}
+	sid made = left ? tape_map1(c->t, SF_BITS, to, others, left) : 0;
+	for (int64_t k = 0; k < n && !c->t->over; k++)
+		if (!out[k])
+			out[k] = made++;
+	return c->t->over ? ids : out;
 }
 
 const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)

@@ -63,12 +63,15 @@ void run_note_write(struct ref *r, int node, int base)
 }
 
 /* ---- nodes ---- */
-bool ref_has_grad(const struct ref *r, const struct ref_tensor *t) { return t && dtype_is_float(t->meta.dtype) && r->base[t->base].grad; }
+bool ref_has_grad(const struct ref *r, const struct ref_tensor *t)
+{
+	return t && !t->retyped && dtype_is_float(t->meta.dtype) && r->base[t->base].grad;
+}
 
 static void note_read(struct ref *r, int node, const struct ref_tensor *t)
 {
 	struct ref_node *n = &r->node[node];
-	if (t)
+	if (t && !t->retyped) /* nothing is differentiated through it */
 		n->read[n->nread++] = (struct ref_read){t->base, r->base[t->base].nwriter, false};
 }
 
@@ -332,7 +335,8 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 		if (v >= 0) {
 			t->storage = c->in[v]->storage;
 			t->base = c->in[v]->base;
-			if (c->cuts)
+			t->retyped = c->in[v]->retyped || c->n->op == OP_view_dtype;
+			if (c->cuts && !t->retyped)
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[A_viewed_self].is_alias;
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
@@ -347,6 +351,8 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 				return err_set(s->err, "the view reaches beyond its storage");
 		} else {
 			const bool grad = c->grad && dtype_is_float(t->meta.dtype) && !(op_info[c->n->op].constant >> k & 1);
+			if (grad && !dtype_has_grad(t->meta.dtype))
+				return run_unsupported(s, arena_printf(r->arena, "gradients through %s", dtype_info[t->meta.dtype].name));
 			if (grad)
 				run_separate(r, c->ids[k], meta_numel(&t->meta), t->meta.dtype);
 			t->storage = lay_out(r, &t->meta, c->ids[k]);
@@ -529,7 +535,7 @@ static bool do_node(struct reference_run *s, int i)
 	return ok;
 }
 
-bool ref_getitem(struct ref_ctx *c)
+REFERENCE(getitem, ANEW)
 {
 	int64_t k = ref_arg_int(c, A_getitem_index), n = c->r->node[c->n->arg[A_getitem_self].node].nout;
 	if (k < -n || k >= n)

@@ -130,6 +130,8 @@ bool run_input(struct reference_run *s, int i)
 	bool grad = node_requires_grad(n), own = st->shared || layout_overlaps(&t->meta);
 	if (grad && !dtype_is_float(t->meta.dtype))
 		return err_set(s->err, "only Tensors of floating point and complex dtype can require gradients");
+	if (grad && !dtype_has_grad(t->meta.dtype))
+		return run_unsupported(s, arena_printf(r->arena, "gradients of %s", dtype_info[t->meta.dtype].name));
 	t->requires_grad = grad;
 	t->base = run_new_base(r, grad);
 	r->node[i].write = ARENA_NEW(r->arena, struct ref_read, 1);

@@ -51,6 +51,10 @@ static bool check_write(struct reference_run *s, const struct ref_tensor *t, con
 		return run_unsupported(s, "a write into memory that _unsafe_view shares without saying so");
 	if (st->detached && st->strangers)
 		return run_unsupported(s, "a write into the memory of aliased inputs, one of which was detached");
+	if (t->retyped && (c->grad || b->grad || st->shared || layout_overlaps(&t->map)))
+		return run_unsupported(s,
+			"a write through a view of another dtype, of a tensor that requires grad, or into memory that overlaps itself or is shared by "
+			"several inputs");
 	if (layout_overlaps(&t->map) && c->n->op == OP_fill_Tensor_ && ref_has_grad(r, c->in[A_fill_Tensor__value]))
 		return run_unsupported(s,
 			"gradient of fill_.Tensor's value through a view that overlaps itself: it counts each index, not each cell; detach "
@@ -131,6 +135,8 @@ bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 	struct ref_tensor self = *c->in[A_INPLACE_self];
 	if (!check_write(s, &self, c))
 		return false;
+	if (c->grad && dtype_is_float(self.meta.dtype) && !dtype_has_grad(self.meta.dtype))
+		return run_unsupported(s, arena_printf(r->arena, "gradients through %s", dtype_info[self.meta.dtype].name));
 	const sid *ids = c->ids[0];
 	int64_t n = meta_numel(&self.map);
 	if (run_reads_meta(c)) /* which has no data: nothing is computed, self keeps what it has */
@@ -139,6 +145,8 @@ bool run_write_back(struct reference_run *s, struct ref_ctx *c, int i)
 		ids = ref_ids(c, &(struct ref_tensor){.meta = c->out[0].meta, .map = c->out[0].meta, .storage = self.storage, .base = self.base});
 	if (n)
 		ids = ref_cast(c, ids, n, self.meta.dtype);
+	if (self.meta.dtype != r->storage[self.storage].dtype)
+		ids = ref_retyped(c, ids, n, r->storage[self.storage].dtype);
 	bool overlaps = layout_overlaps(&self.map);
 	if (overlaps || (c->grad && dtype_is_float(self.meta.dtype))) {
 		sid *own = tape_ids(&r->tape, n);

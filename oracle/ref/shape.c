@@ -135,7 +135,7 @@ bool shape_fits(struct ref_ctx *c, const struct scalar *s, enum dtype dt, int64_
 	bool fits = true;
 	if (dtype_is_float(dt)) {
 		double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-		fits = !isfinite(v) || fabs(v) <= num_format[dt].max;
+		fits = isnan(v) || (isinf(v) && !num_format[dt].no_inf) || fabs(v) <= num_format[dt].max;
 	} else {
 		int bits = 8 * dtype_nbytes(dt);
 		bool is_unsigned = dtype_is_unsigned(dt);
@@ -444,6 +444,8 @@ bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank
 
 sid shape_const(struct ref_ctx *c, enum dtype dt, const struct scalar *s)
 {
+	if (num_format[dt].no_inf) /* what is beyond it is the target's to say, as in a conversion */
+		return shape_number(c, s, dt);
 	if (s->kind == SC_FLOAT && !dtype_is_float(dt))
 		return tape_const_i(c->t, dt, dt == DT_B8 ? s->f != 0 : s->f >= 0x1p63 ? (int64_t)(uint64_t)s->f : (int64_t)s->f);
 	return tape_const(c->t, dt, s);

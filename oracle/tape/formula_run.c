@@ -18,7 +18,8 @@ static struct num between_ends(const struct num *a, const struct formula *f)
 	long double x = ld(a), y = f->libm(x), r = arg_rad(a, false);
 	r += r > 0 ? fabsl(x) * 0x1p-62L : 0; /* x - r and x + r are rounded */
 	long double low = r > 0 ? f->libm(x - r) : y, high = r > 0 ? f->libm(x + r) : y;
-	bool same = isnan(low) ? isnan(high) : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
+	bool around = isnan(low) && isnan(high) && fabsl(x) < r && !isnan(f->libm(0)); /* the domain lies between the ends (asin) */
+	bool same = isnan(low) ? isnan(high) && !around : low == high && !(f->shape == LIBM_VALLEY && fabsl(x) < r);
 	if (r == 0 && (no_rounding(a, y) || !isfinite(y)))
 		return num_exact(DT_F64, (double)y);
 	if (same && !isfinite(low) && f->shape != LIBM_BRANCHES)
@@ -123,9 +124,66 @@ static void run_pairs(const struct runner *r, const struct formula_step *s, stru
 									  : divided(a, b, constant, r->inside));
 }
 
+/* -1: undecided. */
+static int compared(enum step_kind kind, const struct num *a, const struct num *b)
+{
+	return kind == STEP_LESS ? num_lt(a, b) : kind == STEP_MOST ? num_le(a, b) : num_eq(a, b);
+}
+
+static void run_comparison(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
+	int da = stride_of(r, s->x), db = stride_of(r, s->y);
+	for (int64_t i = 0; i < n; i++, a += da, b += db) {
+		int t = compared(s->kind, a, b);
+		y[i] = num_int(DT_B8, t == 1);
+		y[i].flags |= t == -1 ? NUM_UNDEC : 0;
+	}
+}
+
+static bool not_rounded(const struct formula_step *s) { return s->kind >= STEP_NUMBER && !s->last; }
+
+static void run_either(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
+	int da = stride_of(r, s->x), db = stride_of(r, s->y);
+	for (int64_t i = 0; i < n; i++, a += da, b += db) {
+		num_put(&y[i], num_either(a, b));
+		if (s->last && (not_rounded(&r->s->step[s->x]) || not_rounded(&r->s->step[s->y])))
+			how_last(&y[i], r->h);
+	}
+}
+
+/* Undecided, either may be. What is not rounded as results are yet, is now. */
+static void run_choice(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
+{
+	const struct num *t = values_of(r, s->x), *a = values_of(r, s->y), *b = values_of(r, s->z);
+	int dt = stride_of(r, s->x), da = stride_of(r, s->y), db = stride_of(r, s->z);
+	bool round_yes = not_rounded(&r->s->step[s->y]), round_no = not_rounded(&r->s->step[s->z]);
+	for (int64_t i = 0; i < n; i++, t += dt, a += da, b += db) {
+		bool open = t->flags & NUM_UNDEC;
+		num_put(&y[i], open ? num_either(a, b) : t->i ? *a : *b);
+		if (s->last && (((open || t->i) && round_yes) || ((open || !t->i) && round_no)))
+			how_last(&y[i], r->h);
+	}
+}
+
+/* The dtype of what a function gives: an operator's is the tensor's. */
+static enum dtype called_dtype(const struct runner *r) { return !r->s->kernel && r->h->l->flags & LF_STEPS ? r->h->dt : r->inside->dt; }
+
+/* What overflows there need not, if it is kept in the type computed in. */
 static void run_call(const struct runner *r, const struct formula_step *s, struct num *y, int64_t n)
 {
-	sf_info[s->f].value(y, values_of(r, s->x), (const sid *const[3]){r->ids}, n, r->inside);
+	const struct how h = {.dt = called_dtype(r), .l = r->h->l};
+	const sid *const op[3] = {r->ids};
+	sf_info[s->f].value(y, values_of(r, s->x), op, n, &h);
+	for (int64_t i = 0; i < n && h.dt != r->inside->dt; i++) {
+		const sid *const one[3] = {r->ids + i};
+		struct num kept;
+		sf_info[s->f].value(&kept, values_of(r, s->x), one, 1, r->inside);
+		how_step(&kept, r->step);
+		num_put(&y[i], num_hull(&y[i], &kept));
+	}
 }
 
 /* Then a running mean may be finite, too, where a sum overflows. */
@@ -191,8 +249,17 @@ static void run_step(const struct runner *r, int k)
 	case STEP_COTANGENT: memcpy(y, r->row->g, (size_t)n * sizeof *y); return;
 	case STEP_RESULT: memcpy(y, r->row->y, (size_t)n * sizeof *y); return;
 	case STEP_COUNT: *y = num_exact(r->inside->dt, (double)r->row->n); return;
-	case STEP_PARAM: *y = num_exact(r->inside->dt, num_rn(r->inside->dt, r->row->param, 0)); return;
-	case STEP_NUMBER: *y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->low, 0)); return;
+	case STEP_NUMBER:
+	case STEP_SCALAR:
+		*y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->kind == STEP_NUMBER ? s->low : r->h->scalar[s->x], 0));
+		if (s->last)
+			how_last(y, r->h);
+		return;
+	case STEP_LESS:
+	case STEP_MOST:
+	case STEP_SAME: run_comparison(r, s, y, n); return;
+	case STEP_EITHER: run_either(r, s, y, n); return;
+	case STEP_CHOOSE: run_choice(r, s, y, n); return;
 	case STEP_NEG:
 		for (int64_t i = 0; i < n; i++)
 			num_put(&y[i], num_neg(x[i]));
@@ -211,7 +278,9 @@ static void run_step(const struct runner *r, int k)
 		for (int64_t i = 0; i < n; i++) {
 			num_put(&y[i], x[i]);
 			if (r->h->l->flags & LF_STORED || r->s->needs & LF_PRODUCT)
-				how_step(&y[i], &(struct how){.dt = r->h->dt, .l = &(struct lic_rule){r->h->l->compute, r->h->l->acc, 0, LF_STEPS, "", 0}});
+				how_step(&y[i],
+					&(struct how){
+						.dt = r->h->dt, .l = &(struct lic_rule){.compute = r->h->l->compute, .acc = r->h->l->acc, .flags = LF_STEPS}});
 		}
 		return;
 	case STEP_ADD:
@@ -225,9 +294,11 @@ static void run_step(const struct runner *r, int k)
 	case STEP_VAR: *y = of_row(r, s); break;
 	}
 	/* What a function or a sum gives is rounded already, in the type computed in. */
-	bool done = s->kind == STEP_MAX || ((s->kind == STEP_CALL || s->kind == STEP_SUM || s->kind == STEP_VAR) && r->inside->dt == r->h->dt);
+	const bool in_dtype = r->inside->dt == r->h->dt;
+	bool done = s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt)
+		|| ((s->kind == STEP_SUM || s->kind == STEP_VAR) && in_dtype);
 	for (int64_t i = 0; i < n && !done; i++) {
-		if (k == r->s->rounded)
+		if (s->last)
 			how_last(&y[i], r->h);
 		else
 			how_step(&y[i], r->step);
@@ -259,7 +330,7 @@ void formula_run(
 		struct lic_rule rule = *h->l;
 		if (t->form[k].needs & LF_ONEDNN)
 			rule.flags |= LF_FTZ; /* which takes denormal bf16 as 0, too */
-		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule});
+		const struct num *y = run_form(room, ids, &t->form[k], row, &(struct how){.dt = h->dt, .l = &rule, .scalar = h->scalar});
 		for (int64_t i = 0; i < n; i++)
 			num_put(&out[i], k ? num_hull(&out[i], &y[i]) : y[i]);
 	}
@@ -303,7 +374,7 @@ void formula_adjoints(enum sf f, struct num (*restrict gx)[3], const struct num 
 			row.y = y + at;
 			formula_run(out, room, all, &t, &row, h);
 			for (int64_t i = 0; i < row.n; i++)
-				num_put(&gx[at + i][k], out[i]);
+				num_put(&gx[at + i][k], out[formula_is_one(&t) ? 0 : i]);
 		}
 	}
 }

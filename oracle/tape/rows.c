@@ -16,7 +16,7 @@ static void rows_begin(struct rows *r, struct tape *t, const struct tape_block *
 {
 	formula_parse(&r->text, b->f, k);
 	r->b = b;
-	r->row = (struct formula_row){.v = t->val, .n = b->len, .param = b->param};
+	r->row = (struct formula_row){.v = t->val, .n = b->len};
 	r->room = ARENA_NEW(t->arena, struct num, FORMULA_STEPS * MAX(b->len, 1));
 	r->out = ARENA_NEW(t->arena, struct num, MAX(b->len, 1));
 	r->ids = tape_ids(t, b->len);

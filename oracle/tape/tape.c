@@ -62,7 +62,7 @@ static struct tape_block *new_block(struct tape *t, enum sf f, enum dtype dt, in
 	b->dt = dt;
 	b->node = (int16_t)t->node;
 	b->result = (int16_t)t->result;
-	b->lc = t->op < 0 ? LC_MOVE : op_info[t->op].licence;
+	b->lc = t->op < 0 ? LC_MOVE : licence_entry(t->lic, t->op);
 	b->first = (sid)t->nscalar;
 	b->n = n;
 	t->nscalar += n;
@@ -164,7 +164,12 @@ static bool one_constant(const struct tape *t, const sid *id, int64_t n)
 	return tape_is_const(t, id[0]);
 }
 
-static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n)
+static const double *scalars_of(struct tape *t, const double scalar[FORMULA_SCALARS])
+{
+	return scalar ? memcpy(ARENA_NEW(t->arena, double, FORMULA_SCALARS), scalar, FORMULA_SCALARS * sizeof *scalar) : NULL;
+}
+
+sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n, const double scalar[FORMULA_SCALARS])
 {
 	const struct sf_info *info = &sf_info[f];
 	if (!reserve(t, n, n * info->arity))
@@ -173,6 +178,7 @@ static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op
 	b->a = op[0];
 	b->b = op[1];
 	b->c = op[2];
+	b->scalar = scalars_of(t, scalar);
 	if (n == 0)
 		return b->first;
 	struct how h = block_how(t, b);
@@ -189,19 +195,19 @@ static sid map_ids(struct tape *t, enum sf f, enum dtype dt, const sid *const op
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n)
 {
 	CHECK(sf_info[f].arity == 1);
-	return map_ids(t, f, dt, (const sid *const[3]){a}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a}, n, NULL);
 }
 
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n)
 {
 	CHECK(sf_info[f].arity == 2);
-	return map_ids(t, f, dt, (const sid *const[3]){a, b}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a, b}, n, NULL);
 }
 
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n)
 {
 	CHECK(sf_info[f].arity == 3);
-	return map_ids(t, f, dt, (const sid *const[3]){a, b, c}, n);
+	return tape_map(t, f, dt, (const sid *const[3]){a, b, c}, n, NULL);
 }
 
 void tape_replace(struct tape *t, sid id, struct num set)
@@ -274,7 +280,8 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	return b->first;
 }
 
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, double param)
+sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len,
+	const double scalar[FORMULA_SCALARS])
 {
 	CHECK(sf_info[f].arity < SF_ROWS && dtype_is_float(dt));
 	int64_t n = 0, cost = 0;
@@ -286,7 +293,7 @@ sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3
 	b->c = op[2];
 	b->len = len;
 	b->dim[0] = rows;
-	b->param = param;
+	b->scalar = scalars_of(t, scalar);
 	evaluate(t, b);
 	return b->first;
 }

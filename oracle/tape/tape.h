@@ -70,6 +70,8 @@ sid tape_sets(struct tape *t, enum dtype dt, const struct num *set, int64_t n);
 sid tape_map1(struct tape *t, enum sf f, enum dtype dt, const sid *a, int64_t n);
 sid tape_map2(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, int64_t n);
 sid tape_map3(struct tape *t, enum sf f, enum dtype dt, const sid *a, const sid *b, const sid *c, int64_t n);
+/* Of as many operands as f has; a row of formula.def may name the numbers s0, s1, ... */
+sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n, const double scalar[FORMULA_SCALARS]);
 /* Scalar k has the entries entry[start[k]] … entry[start[k+1]-1] (SUMPROD: pairs, so an even count); start has n+1 values.
  * param: KMAX/KMIN/KARG*: rank, or PICK_FIRST: rank 0, the first of equals; MAXN/MINN: NANS_SHARE or 0; VAR, VARALL: correction;
  * SUM: how many additions an entry goes through at most, 0: all; SUM_ONTO: all, and the first entry is of another operand than the others
@@ -82,8 +84,9 @@ sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 /* SF_CUMSUM / SF_CUMPROD: rows*len scalars; entry in row-major order. */
 sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t rows, int64_t len);
 /* A row of formula.def with R: `rows` rows of len entries of each operand, row-major; rows*len scalars, or one for each row.
- * param: what the formula calls eps. */
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, double param);
+ * scalar: as of tape_map. */
+sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len,
+	const double scalar[FORMULA_SCALARS]);
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);
 /* beta * own + alpha * (a @ b), one batch. Libraries scale a factor, the terms or the sum, backward the finished gradients, and with

@@ -9,7 +9,7 @@ struct tape_block {
 	enum sf f;
 	enum dtype dt;
 	int16_t node, result; /* program node, and which of its results this is a part of */
-	enum licence_class lc;
+	int lc;               /* licence_entry: whose rules hold */
 	sid first;
 	int64_t n;             /* scalars first … first + n - 1 */
 	const sid *a, *b, *c;  /* operands; lists: a = entries; matmul: a, b */
@@ -18,6 +18,7 @@ struct tape_block {
 	int64_t dim[3];        /* matmul: batch, m, n; formulas: rows */
 	double param;          /* matmul: alpha */
 	double beta;           /* matmul: factor of the addends c, if there are any */
+	const double *scalar;  /* a formula's s0, s1, ... */
 };
 
 const struct tape_block *tape_block_of(const struct tape *t, sid id); /* by bisection */
@@ -25,8 +26,8 @@ const struct tape_block *tape_block_of(const struct tape *t, sid id); /* by bise
 static inline struct how block_how(const struct tape *t, const struct tape_block *b)
 {
 	/* A conversion inside an operator is elided like one between two; the division of a mean is a division. */
-	enum licence_class lc = b->f == SF_CAST ? LC_CONVERT : b->f == SF_DIV && b->lc == LC_SUM ? LC_DIV : b->lc;
-	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false, &t->lic->semantics};
+	int lc = b->f == SF_CAST ? LC_CONVERT : b->f == SF_DIV && b->lc == LC_SUM ? LC_DIV : b->lc;
+	return (struct how){b->dt, dtype_is_float(b->dt) ? &t->lic->rule[lc][b->dt] : NULL, false, &t->lic->semantics, b->scalar};
 }
 
 /* Entries of scalar k of a list block. */

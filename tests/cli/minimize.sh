@@ -289,7 +289,7 @@ steps() { # each step alone, of a file and of a finding; what is not there is sa
 	"$bin" triage "$other" --db "$tmp/link.db" >"$tmp/out" 2>"$tmp/err"
 	expect "afterwards it has" 1 "$(sql "select count(*) from v_events where full_id = '$other' and kind = 'cause'" "$tmp/f.db")"
 	has "it ends with the cause" "$tmp/out" "^[1-9][0-9]*  (high|normal|trivial)  builtin:eager.plant=zero, in [0-9]+ finding"
-	has "and its title" "$tmp/out" "^   (.[a-z_0-9]+.(: | of )|inputs that are returned: )"
+	has "and its title" "$tmp/out" "^   (.[a-z_0-9]+.(: | of |, )|inputs that are returned: )"
 	has "how to see it" "$tmp/out" "^   scatterproof repro [0-9a-f]{8} --db $tmp/link.db"
 	last=$(sql "select full_id from v_findings where state not in ('blamed', 'known') order by full_id limit 1" "$tmp/f.db")
 	"$bin" minimize "$last" --db "$tmp/f.db" --quiet >"$tmp/out" 2>"$tmp/err"

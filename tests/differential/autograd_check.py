@@ -15,8 +15,9 @@ import torch
 # dtypes: short names; written by tests/unit/dtype_tables.py
 DT = {
     "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-    "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64, "f16": torch.float16, "bf16": torch.bfloat16,
-    "f32": torch.float32, "f64": torch.float64,
+    "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64, "f8_e4m3fn": torch.float8_e4m3fn,
+    "f8_e5m2": torch.float8_e5m2, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
+    "f64": torch.float64,
 }
 # dtypes end
 SHORT = {v: k for k, v in DT.items()}
@@ -177,7 +178,7 @@ def expectation(text: str, fill: Any) -> str:
 MACHINES_ULP = 2
 # dtypes: digits; written by tests/unit/dtype_tables.py
 DIGITS = {  # stored bits of the significand
-    "f16": 10, "bf16": 7, "f32": 23, "f64": 52,
+    "f8_e4m3fn": 3, "f8_e5m2": 2, "f16": 10, "bf16": 7, "f32": 23, "f64": 52,
 }
 # dtypes end
 

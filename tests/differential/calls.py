@@ -12,14 +12,27 @@ import torch
 # dtypes: short names; written by tests/unit/dtype_tables.py
 DT = {
     "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-    "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64, "f16": torch.float16, "bf16": torch.bfloat16,
-    "f32": torch.float32, "f64": torch.float64,
+    "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64, "f8_e4m3fn": torch.float8_e4m3fn,
+    "f8_e5m2": torch.float8_e5m2, "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32,
+    "f64": torch.float64,
 }
 # dtypes end
 NAME = {v: k for k, v in DT.items()}
+
+
+def has_gradient(dtype: torch.dtype) -> bool:
+    """Gradients are taken of it: of the small floats PyTorch adds no two cotangents (dtype.h, dtype_has_grad)."""
+    return dtype.is_floating_point and dtype.itemsize > 1
+
+
 FLOATS = [name for name, dtype in DT.items() if dtype.is_floating_point]
 
 _table: dict[str, dict] = {}
+
+
+def lacks_derivative(op):
+    """Does PyTorch have no derivative of the row (role.def)?"""
+    return any(p["role"].endswith("no_gradient") for p in op["params"])
 
 
 def set_table(table):
@@ -227,12 +240,18 @@ def read_call(text, fill):
     raise ValueError(text)
 
 
+# Rows whose calls of small floats are not compared yet (docs/adding-a-dtype.md): PyTorch 2.15.0 saturates where 2.11.0 and the built-in
+# kernels make NaN; sums and prefix sums into them are refused by some kernels alone, for some sizes alone.
+OPEN_SMALL_FLOATS = ("_to_copy", "fill_.Tensor", "mean.dim", "cumsum")
+
+
 def generated(scatterproof, fill, count, ops=None, dtypes=None, seed=1):
     """What `scatterproof gen --calls` makes, in its order: of each row `count` calls, or with dtypes `count` of each."""
     more = (["--ops", ",".join(ops)] if ops else []) + (["--dtypes", ",".join(dtypes)] if dtypes else [])
     command = [scatterproof, "gen", "--calls", str(count), "--seed", str(seed), *more]
     out = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [read_call(text, fill) for text in out.stdout.split("# scatterproof 1\n")[1:]]
+    made = [read_call(text, fill) for text in out.stdout.split("# scatterproof 1\n")[1:]]
+    return [call for call in made if dtypes or call.op["name"] not in OPEN_SMALL_FLOATS or "f8_" not in call.text()]
 
 
 def by_row(calls):

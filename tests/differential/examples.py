@@ -56,8 +56,13 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
-        if role in ("cotangent", "kept"):
-            self.size = json.loads(p["example"]) if p["self"] else self.size
+        if role == "normed_no_gradient":
+            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
+        if role == "moment_no_gradient":
+            n = len(self.plain["normalized_shape"])
+            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
+        if role.endswith("no_gradient"):
+            self.size = [2, 3]
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(None, f"{self.size}, seed={{s}}")
         if p["self"] and role != "packed" or role == "same":
@@ -78,11 +83,6 @@ class Example:
             return self.operand(None, '[], seed={s}, fill="positive"')
         if role == "loss":
             return self.operand([])
-        if role == "affine":
-            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
-        if role == "moment":
-            n = len(self.plain["normalized_shape"])
-            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
         if role == "packed":    # two letters: no gradient
@@ -142,7 +142,7 @@ class Example:
         if kind == "bool":
             return not p.get("default", False) if other else True
         if kind == "dtype":
-            return "f64"
+            return "i32" if role == "bits" else "f64"
         if kind == "format":
             return "contiguous_format" if p["optional"] else "preserve_format"      # of an operand that is contiguous
         if kind == "str":

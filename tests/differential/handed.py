@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What eager's backward hands on, row by row: oracle/ref/handed.def against PyTorch.
+"""What eager's backward hands on, row by row: the words of REFERENCE in oracle/ref against PyTorch.
 
 handed.py SCATTERPROOF FILL_PY OPCALL SOURCES [--calls N] [--ops NAME,...]
 
 For calls of each row (`scatterproof gen --calls`): does a gradient lie in the memory of the gradient that backward got, and is it that
-tensor, a view of all of it, or of a part? A row fails if a gradient shares more than its word in handed.def says, which would be a false
+tensor, a view of all of it, or of a part? A row fails if a gradient shares more than its word says, which would be a false
 finding, or if no call shows what the word says, which would hide a true one.
 Exit status: 0 all words are right, 1 one is not.
 """
@@ -30,9 +30,14 @@ SHARES = ("nothing", "the gradient itself", "a view of all of it", "a view of a 
 
 def words(sources):
     """Word of each row, by the row's name."""
-    row = re.findall(r'^(?:OP|POINTWISE|INPLACE|BODY)\((\w+), "([^"]+)"', (sources / "eager/lang/ops.def").read_text(), re.MULTILINE)
-    word = {i: w for w, i in re.findall(r"HANDED\((\w+), (\w+)\)", (sources / "oracle/ref/handed.def").read_text())}
-    return {name: word[i] for i, name in row}
+    table = (sources / "eager/lang/ops.def").read_text()
+    row = re.findall(r'^(?:OP|INPLACE|BODY)\(\w+, "([^"]+)".*?, (\w+)\)$', table, re.MULTILINE | re.DOTALL)
+    row += [(name, i) for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)]
+    one_line = (sources / "oracle/ref/pointwise.def").read_text()
+    word = {"none": "ANEW"} | {i: "ANEW" for i in re.findall(r"^[A-Z0-9]+\((\w+), ", one_line, re.MULTILINE)}
+    for file in (sources / "oracle/ref").glob("*.c"):
+        word |= dict(re.findall(r"^REFERENCE\((\w+), (\w+)\)", file.read_text(), re.MULTILINE))
+    return {name: word[reference] for name, reference in row}
 
 
 def given(call, name, default):
@@ -69,7 +74,7 @@ def shared(grad, cotangents):
 
 def backward(op, call):
     """(argument, what it shares) of each gradient; nothing if PyTorch refuses the call."""
-    leaves = [s.tensor().detach().requires_grad_(s.dtype.is_floating_point) for s in call.tensors]
+    leaves = [s.tensor().detach().requires_grad_(calls.has_gradient(s.dtype)) for s in call.tensors]
     tensors = [t.clone() if i == 0 and op["traits"] & T_MUTATES else t for i, t in enumerate(leaves)]
     args, kwargs = call.python_args(tensors)
     try:

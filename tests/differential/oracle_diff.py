@@ -247,8 +247,8 @@ def main():
         print(f"{op['name']:24} ran {stats['ran']} raised {stats['raised']} unsupported {stats['unsupported']} {share(stats, 'value')} "
               f"{share(stats, 'gradient')} undecided {stats['undecided']} failed {len(failures)}", flush=True)
         report(opt, texts, [(why, case.text) for case, why in failures])
-        differentiable = not op["traits"] & T_NONDIFF and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS)
-        differentiable = differentiable and op["params"][0]["role"] != "cotangent"
+        differentiable = (not (calls.lacks_derivative(op) or op["traits"] & T_NONDIFF)
+                          and op["family"] != "factory" and set(op["dtypes"]) & set(calls.FLOATS))
         if not stats["value"] or (differentiable and not stats["gradient"]):
             print("    no gradient was judged" if stats["value"] else "    nothing was judged")
             bad += 1

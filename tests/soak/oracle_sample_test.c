@@ -60,12 +60,12 @@ static void draws(struct tally *t, const struct judge_case *jc, struct arena *a,
 		if (ref_sample(&one, jc->bound[call], jc->licence, jc->limit, seed + 1, a, &err) != REF_OK)
 			continue;
 		for (int i = 0; i < ref->nouts; i++)
-			inside(t, ref->out[i].val, one.out[i].val, ref->out[i].n, "output", seed, jc->licence->name);
+			inside(t, ref->out[i].val, one.out[i].val, ref->out[i].n, "output", seed, jc->licence->kernels->name);
 		for (int i = 0; i < ref->ngrads; i++)
 			if (ref->grad[i].present)
-				inside(t, ref->grad[i].val, one.grad[i].val, ref->grad[i].n, "gradient", seed, jc->licence->name);
+				inside(t, ref->grad[i].val, one.grad[i].val, ref->grad[i].n, "gradient", seed, jc->licence->kernels->name);
 		for (int i = 0; i < ref->nstorages; i++)
-			inside(t, ref->storage[i].val, one.storage[i].val, ref->storage[i].n, "storage", seed, jc->licence->name);
+			inside(t, ref->storage[i].val, one.storage[i].val, ref->storage[i].n, "storage", seed, jc->licence->kernels->name);
 		arena_release(a, m);
 	}
 }

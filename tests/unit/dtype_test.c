@@ -42,6 +42,21 @@ static void test_floats(void)
 	}
 }
 
+static void test_names(void)
+{
+	static const struct {
+		const char *name;
+		enum dtype is;
+	} known[] = {
+		{"f32", DT_F32}, {"torch.bfloat16", DT_BF16}, {"float8_e5m2", DT_F8_E5M2}, {"f8_e4m3fn", DT_F8_E4M3FN}, {"f8e4m3fn", DT_F8_E4M3FN}};
+	static const char *const unknown[] = {"", "f", "f8", "f8e4m3", "f8e4m3fnu", "f_32", "c64"};
+	enum dtype t;
+	for (int i = 0; i < ARRAY_LEN(known); i++)
+		EXPECT(dtype_find(&t, known[i].name) && t == known[i].is, "%s", known[i].name);
+	for (int i = 0; i < ARRAY_LEN(unknown); i++)
+		EXPECT(!dtype_find(&t, unknown[i]), "%s", unknown[i]);
+}
+
 static void test_integers(void)
 {
 	FOR_DTYPES(t)
@@ -123,7 +138,8 @@ static void test_promotion(void)
 		struct err e1 = {0}, e2 = {0};
 		enum dtype ab = a, ba = b;
 		const bool have = promote_types(&ab, a, b, &e1), full = dtype_info[a].rows == DR_FULL && dtype_info[b].rows == DR_FULL;
-		const bool bare_float = DTS_BARE & ((1 << a) | (1 << b)) && (dtype_is_float(a) || dtype_is_float(b));
+		const bool stored = dtype_info[a].rows == DR_STORED || dtype_info[b].rows == DR_STORED;
+		const bool bare_float = DTS_BARE & ((1 << a) | (1 << b)) && (dtype_is_float(a) || dtype_is_float(b)) && !stored;
 		EXPECT(have == promote_types(&ba, b, a, &e2) && (!have || ab == ba), "%s with %s depends on their order", dtype_info[a].name,
 			dtype_info[b].name);
 		EXPECT(have == (a == b || full || bare_float), "%s with %s: %s", dtype_info[a].name, dtype_info[b].name, e1.msg);
@@ -134,11 +150,15 @@ static void test_promotion(void)
 	enum dtype t;
 	EXPECT(!promote_types(&t, DT_U16, DT_I32, &err), "u16 with i32");
 	EXPECT_STR(err.msg, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and Int");
+	err_clear(&err);
+	EXPECT(!promote_types(&t, DT_F8_E5M2, DT_F32, &err), "f8_e5m2 with f32");
+	EXPECT_STR(err.msg, "Promotion for Float8 Types is not supported, attempted to promote Float8_e5m2 and Float");
 }
 
 int main(void)
 {
 	RUN(test_floats);
+	RUN(test_names);
 	RUN(test_integers);
 	RUN(test_loads_of_integers_as_floats);
 	RUN(test_u64_and_floats);

@@ -43,7 +43,12 @@ static void ranges(void)
 			from = MIN(from, v);
 			EXPECT(v >= -5 && v < 5 && v == (double)(int)v, "%s: around %g", dtype_info[t].name, v);
 		}
-		double want = t == DT_B8 ? 1 : dtype_is_unsigned((enum dtype)t) ? 16 : t == DT_F16 ? 3 : t == DT_BF16 ? 1.5 : t == DT_F32 ? 4 : 8;
+		double want = t == DT_B8                                  ? 1
+			: dtype_is_unsigned((enum dtype)t)                    ? 16
+			: t == DT_F16 || t == DT_F8_E4M3FN || t == DT_F8_E5M2 ? 3
+			: t == DT_BF16                                        ? 1.5
+			: t == DT_F32                                         ? 4
+																  : 8;
 		EXPECT(hi == want && lo == (t == DT_B8 || dtype_is_unsigned((enum dtype)t) ? 0 : -want), "%s: %g..%g", dtype_info[t].name, lo, hi);
 		EXPECT(least > 0 && seen == (t == DT_B8 ? 1 : 4), "%s: %g %g", dtype_info[t].name, least, seen);
 		EXPECT(from == (t == DT_B8 || dtype_is_unsigned((enum dtype)t) ? 0 : -5), "%s: around from %g", dtype_info[t].name, from);

@@ -14,8 +14,8 @@ arb_fn *arb_function(enum sf f);
 enum { ARB_ROW = 8 };
 struct arb_row {
 	arb_struct op[3][ARB_ROW], g[ARB_ROW], y[ARB_ROW];
+	double scalar[FORMULA_SCALARS];
 	int n;
-	double param;
 };
 
 static inline void arb_infix(arb_t y, enum step_kind kind, const arb_t a, const arb_t b, slong prec)
@@ -39,6 +39,14 @@ static inline void arb_squares_about(arb_t y, const arb_struct *x, int n, slong 
 	}
 	arb_div_si(y, sum, n, prec);
 	arb_clear(sum), arb_clear(d);
+/* 1, 0; -1: the balls do not say. */
+static inline int arb_compared(enum step_kind kind, const arb_t a, const arb_t b)
+{
+	if (kind == STEP_LESS)
+		return arb_lt(a, b) ? 1 : arb_ge(a, b) ? 0 : -1;
+	if (kind == STEP_MOST)
+		return arb_le(a, b) ? 1 : arb_gt(a, b) ? 0 : -1;
+	return arb_eq(a, b) ? 1 : arb_ne(a, b) ? 0 : -1;
 }
 
 static inline void arb_of_row(arb_t y, enum step_kind kind, const arb_struct *x, int n, slong prec)
@@ -73,7 +81,19 @@ static inline bool formula_arb(arb_struct *out, const struct formula_text *text,
 			case STEP_RESULT: arb_set(y, &r->y[i]); break;
 			case STEP_NUMBER: arb_set_d(y, t->low); break;
 			case STEP_COUNT: arb_set_si(y, r->n); break;
-			case STEP_PARAM: arb_set_d(y, r->param); break;
+			case STEP_SCALAR: arb_set_d(y, r->scalar[t->x]); break;
+			case STEP_LESS:
+			case STEP_MOST:
+			case STEP_SAME: arb_set_si(y, arb_compared(t->kind, x, &v[t->y][s->step[t->y].per_row ? 0 : i])); break;
+			case STEP_EITHER: arb_union(y, x, &v[t->y][s->step[t->y].per_row ? 0 : i], prec); break;
+			case STEP_CHOOSE: {
+				const arb_struct *yes = &v[t->y][s->step[t->y].per_row ? 0 : i], *no = &v[t->z][s->step[t->z].per_row ? 0 : i];
+				if (arb_is_negative(x))
+					arb_union(y, yes, no, prec);
+				else
+					arb_set(y, arb_is_zero(x) ? no : yes);
+				break;
+			}
 			case STEP_NEG: arb_neg(y, x); break;
 			case STEP_NEAR:
 			case STEP_STORED:

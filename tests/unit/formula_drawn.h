@@ -20,9 +20,8 @@ struct drawn {
 
 struct drawn_row {
 	double op[3][DRAWN_ROW];
-	const double *g, *y;
+	const double *g, *y, *scalar;
 	int n;
-	double param;
 };
 
 /* One element of an infix step. fused: a product is not rounded before it is added. */
@@ -58,6 +57,7 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 	double v[FORMULA_STEPS][DRAWN_ROW];
 	for (int k = 0; k < s->n; k++) {
 		const struct formula_step *t = &s->step[k];
+		bool chosen = t->kind >= STEP_LESS && t->kind <= STEP_CHOOSE;
 		bool move = t->kind <= STEP_NEG || t->kind == STEP_WITHIN || t->kind == STEP_NEAR || t->kind == STEP_STORED || t->kind == STEP_MAX;
 		for (int i = 0; i < (t->per_row ? 1 : r->n); i++) {
 			double x = t->kind >= STEP_NEG ? v[t->x][s->step[t->x].per_row ? 0 : i] : 0, y = 0;
@@ -66,8 +66,19 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_COTANGENT: y = r->g[i]; break;
 			case STEP_RESULT: y = r->y[i]; break;
 			case STEP_COUNT: y = r->n; break;
-			case STEP_PARAM: y = d->step(d->exec, r->param, true); break;
 			case STEP_NUMBER: y = d->step(d->exec, t->low, true); break;
+			case STEP_SCALAR: y = d->step(d->exec, r->scalar[t->x], true); break;
+			case STEP_LESS: y = x < v[t->y][s->step[t->y].per_row ? 0 : i]; break;
+			case STEP_MOST: y = x <= v[t->y][s->step[t->y].per_row ? 0 : i]; break;
+			case STEP_SAME: y = x == v[t->y][s->step[t->y].per_row ? 0 : i]; break;
+			case STEP_EITHER:
+			case STEP_CHOOSE: {
+				const int from = t->kind == STEP_EITHER ? (d->coin() ? t->x : t->y) : x != 0 ? t->y : t->z;
+				y = v[from][s->step[from].per_row ? 0 : i];
+				if (t->last && s->step[from].kind >= STEP_NUMBER && !s->step[from].last)
+					y = d->result(d->exec, y);
+				break;
+			}
 			case STEP_NEG: y = -x; break;
 			case STEP_CALL: y = d->call(d->exec, t->f, x); break;
 			case STEP_SUM:
@@ -82,7 +93,9 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 				break;
 			default: y = drawn_infix(d, s, t, v, i); break;
 			}
-			v[k][i] = move && k != s->rounded ? y : k == s->rounded ? d->result(d->exec, y) : d->step(d->exec, y, s->kernel);
+			v[k][i] = chosen || (move && (!t->last || t->kind == STEP_NEG || t->kind == STEP_WITHIN)) ? y
+				: t->last                                                                             ? d->result(d->exec, y)
+																									  : d->step(d->exec, y, s->kernel);
 		}
 	}
 	bool one = s->step[s->result].per_row;

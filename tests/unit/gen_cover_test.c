@@ -94,7 +94,8 @@ typedef void missing_fn(int op, const char *what);
 static bool differentiable(int op)
 {
 	const struct op_info *o = &op_info[op];
-	return o->family != F_INPUT && o->dtypes & DTS_FLOAT && !(o->traits & T_NONDIFF) && op_self(op) >= 0;
+	return o->family != F_INPUT && o->dtypes & DTS_FLOAT && !(o->traits & T_NONDIFF) && op_self(op) >= 0
+		&& !role_has(o->param[op_self(op)].role, RF_NO_GRADIENT);
 }
 
 static int missing_of(int op, missing_fn *say)

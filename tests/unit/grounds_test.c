@@ -35,6 +35,8 @@ static void test_without_grounds(void)
 #define SPLIT                                                                                                                              \
 	"RuntimeError: Output 0 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function that "        \
 	"returns multiple views."
+#define OUTSIDE   "RuntimeError: setStorage: sizes [3, 2], strides [2, 1] are out of bounds for storage of size 20"
+#define INVALID_0 "RuntimeError: Function EmbeddingDenseBackwardBackward0 returned an invalid gradient at index 0 - got [6, 4]"
 	static const struct {
 		const char *says, *text;
 		bool ground;
@@ -62,6 +64,18 @@ static void test_without_grounds(void)
 		{LEAF, "x = input([2], requires_grad=True)\ny = neg(x)\nz = zero_(y)\nreturn (z,)\n", false},
 		{SPLIT, "x = input([2])\ny = split.Tensor(x, 1)\na = getitem(y, 0)\nz = zero_(a)\nreturn (z,)\n", true},
 		{SPLIT, "x = input([2])\na = slice.Tensor(x, 0, 0, 1)\nz = zero_(a)\nreturn (z,)\n", false},
+		{OUTSIDE,
+			"x = input([7])\ny = input([3, 2], requires_grad=True)\ns = slice.Tensor(x, 0, 0, 5)\n"
+			"z = as_strided_scatter(s, y, [3, 2], [2, 1])\ng = input([5])\nreturn (z,)\nbackward (z: g)\n",
+			true},
+		{OUTSIDE,
+			"x = input([7], requires_grad=True)\ny = as_strided(x, [3, 2], [2, 1])\ng = input([3, 2])\nreturn (y,)\nbackward (y: g)\n",
+			false},
+		{INVALID_0,
+			"g = input([2, 3, 4], requires_grad=True)\ni = input([6], dtype=i64, fill=\"index\", high=3)\n"
+			"y = embedding_dense_backward(g, i, 3, -1, False)\nu = input([3, 4])\nreturn (y,)\nbackward (y: u)\n",
+			true},
+		{INVALID_0, "x = input([4], requires_grad=True)\ny = neg(x)\ng = input([4])\nreturn (y,)\nbackward (y: g)\n", false},
 		{"RuntimeError: Autograd not support dtype: Long", "x = input([2], requires_grad=True)\nz = sum(x)\nreturn (z,)\n", false},
 		{"RuntimeError: a sentence that nobody knows", "x = input([2])\nz = neg(x)\nreturn (z,)\n", false},
 	};

@@ -4,6 +4,7 @@
  * tell), must not be much wider, and double-double centres must be as accurate as num.h says. Random expression tapes are then
  * evaluated in balls: the real value of every scalar lies inside the reference's set. */
 #include "oracle/tape/tape_impl.h"
+#include "fuzz/triage/profile.h"
 #include "tests/test.h"
 #include "tests/unit/formula_arb.h"
 #include "generated/op_id.h"
@@ -105,7 +106,7 @@ static bool compared[NSF];
 static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool positive, bool narrow)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_BUILTIN, LD_CPU);
+	CHECK(profile_named(&l, "builtin:eager"));
 	struct lic_rule rule = l.rule[LC_ARITH][DT_F64];
 	rule.flags &= ~(unsigned)LF_IEEE; /* the real value, not the rounded one */
 	if (narrow) {
@@ -152,7 +153,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 		worst = fmax(worst, r.rad / need);
 	}
 	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
-	EXPECT(judged > 1000, "%s: only %d judged", name, judged);
+	EXPECT(judged > 800, "%s: only %d judged", name, judged);
 	bool bends = f == SF_SIN || f == SF_COS || formula_of[f].shape == LIBM_VALLEY; /* between the ends they may turn around */
 	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC;                   /* undecided: a centre on one step, the other inside */
 	EXPECT(bends || narrow || worst < (steps ? 2.01 : 1.5), "%s: radius %.2f times what is needed", name, worst);
@@ -160,6 +161,15 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	arb_clear(y);
 	arb_clear(low);
 	arb_clear(high);
+}
+
+static void arb_log2_(arb_t y, const arb_t x, slong prec) { arb_log_base_ui(y, x, 2, prec); }
+static void arb_log10_(arb_t y, const arb_t x, slong prec) { arb_log_base_ui(y, x, 10, prec); }
+static void arb_exp2_(arb_t y, const arb_t x, slong prec)
+{
+	arb_const_log2(y, prec);
+	arb_mul(y, y, x, prec);
+	arb_exp(y, y, prec);
 }
 
 static const struct unary_row {
@@ -219,8 +229,6 @@ static arb_fn2 *const arb_pair[NSF] = {
 #include "oracle/num/formula.def"
 };
 
-static const double PARAM = 0.25; /* what formulas of rows call eps */
-
 /* The value of f at the operands of r, in r->y. */
 static void value_arb(enum sf f, struct arb_row *r, slong prec)
 {
@@ -249,27 +257,34 @@ static void row_clear(struct arb_row *r)
 			arb_clear(k < 3 ? &r->op[k][i] : k == 3 ? &r->g[i] : &r->y[i]);
 }
 
+static void draw_scalars(double scalar[FORMULA_SCALARS])
+{
+	static const double from[] = {0.25, 0.5, 1, 2, -1, 3};
+	for (int k = 0; k < FORMULA_SCALARS; k++)
+		scalar[k] = from[below(ARRAY_LEN(from))];
+}
+
 /* Sets of the steps of f (k: -1: its value, else a derivative) for operands that are sets, in the licence of eager's f64. */
 struct sets {
 	struct num v[3 * ARB_ROW], g[ARB_ROW], y[ARB_ROW];
+	double scalar[FORMULA_SCALARS];
 };
 static int run_sets(struct num *out, enum sf f, int k, const struct sets *in, int n)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
+	CHECK(profile_named(&l, "torch:eager@cpu"));
 	struct formula_text s;
 	struct num room[FORMULA_STEPS * ARB_ROW];
 	sid ids[3 * ARB_ROW];
 	for (int i = 0; i < ARRAY_LEN(ids); i++)
 		ids[i] = (sid)i;
-	const struct how h = {.dt = DT_F64, .l = &l.rule[LC_TRANS][DT_F64]};
+	const struct how h = {.dt = DT_F64, .l = &l.rule[LC_TRANS][DT_F64], .scalar = in->scalar};
 	if (k < 0 && sf_info[f].arity > 0) {
 		sf_info[f].value(out, in->v, (const sid *const[3]){ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, n, &h);
 		return n;
 	}
 	formula_parse(&s, f, k);
-	const struct formula_row row = {
-		.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n, .param = PARAM};
+	const struct formula_row row = {.v = in->v, .op = {ids, ids + ARB_ROW, ids + 2 * ARB_ROW}, .g = in->g, .y = in->y, .n = n};
 	formula_run(out, room, ids, &s, &row, &h);
 	return formula_is_one(&s) ? 1 : n;
 }
@@ -280,8 +295,10 @@ static void formula_holds(enum sf f, int *judged)
 	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW), operands = sf_operands(f);
 	struct sets in;
 	struct num out[ARB_ROW];
-	struct arb_row r = {.n = n, .param = PARAM};
+	struct arb_row r = {.n = n};
 	row_init(&r);
+	draw_scalars(r.scalar);
+	memcpy(in.scalar, r.scalar, sizeof in.scalar);
 	for (int i = 0; i < ARRAY_LEN(in.v); i++)
 		in.v[i] = number(3);
 	for (int k = -1; k < operands; k++) {
@@ -340,10 +357,11 @@ static void moved(arb_t sum, enum sf f, struct arb_row *r, int k, int i, int way
 static void derivative_is_that(enum sf f, int *judged)
 {
 	int n = sf_info[f].arity > 0 ? 1 : 1 + below(ARB_ROW);
-	struct arb_row r = {.n = n, .param = PARAM};
+	struct arb_row r = {.n = n};
 	arb_struct got[ARB_ROW];
 	arb_t up, down;
 	row_init(&r), arb_init(up), arb_init(down);
+	draw_scalars(r.scalar);
 	for (int i = 0; i < ARB_ROW; i++) {
 		arb_init(&got[i]);
 		for (int k = 0; k < 3; k++)
@@ -392,7 +410,7 @@ static void test_formulas(void)
 static void test_rectangles(void)
 {
 	struct licence_profile l;
-	licence_resolve(&l, LT_BUILTIN, LD_CPU);
+	CHECK(profile_named(&l, "builtin:eager"));
 	struct lic_rule rule = l.rule[LC_TRANS][DT_F64];
 	rule.ulp = 0;
 	struct how h = {.dt = DT_F64, .l = &rule};
@@ -422,7 +440,7 @@ static void test_rectangles(void)
 		worst = fmax(worst, r.rad / (need + fabs(r.hi) * 0x1p-50));
 	}
 	printf("  atan2: %d judged, radius at most %.2f times what the corners need\n", judged, worst);
-	EXPECT(judged > 1000 && worst < 1.5, "atan2: %d judged, radius %.2f times what is needed", judged, worst);
+	EXPECT(judged > 800 && worst < 1.5, "atan2: %d judged, radius %.2f times what is needed", judged, worst);
 	arb_clear(x), arb_clear(y), arb_clear(z), arb_clear(middle);
 }
 
@@ -675,7 +693,7 @@ static void tape_in_balls(struct arena *arena, int seed)
 	struct licence_profile l;
 	double data[8];
 	state = mix64((uint64_t)seed);
-	licence_resolve(&l, LT_TORCH_EAGER, LD_CPU);
+	CHECK(profile_named(&l, "torch:eager@cpu"));
 	tape_init(&b.t, arena, &l, TAPE_LIMITS_DEFAULT);
 	for (int i = 0; i < 8; i++)
 		data[i] = value(3);
@@ -725,6 +743,7 @@ static bool is_discrete(enum sf f)
 	switch (f) {
 	case SF_COPY:
 	case SF_UNROUNDED:
+	case SF_BITS:
 	case SF_DETACH:
 	case SF_GRAFT:
 	case SF_ONEOF:

@@ -107,18 +107,16 @@ static void learned_while_it_waits(void)
 static void while_a_divergence_is_confirmed(void)
 {
 	struct bench b;
-	struct sighting w = {.key = 1, .hint = xstrdup(SLICE_SCATTER), .explains = xstrdup(SLICE_SCATTER)}, out;
+	struct sighting *w = sighting_new();
+	w->f.signature = "gradient predicted layout overlaps: " SLICE_SCATTER;
 	set_up(&b, true);
-	sb_init(&w.finding);
-	CHECK(sightings_wait(b.s->sightings, &w));
+	CHECK(sightings_wait(b.s->sightings, w));
 	push(b.s, 0, known);
 	EXPECT_INT(queue_unexplained(b.s), 0);
-	CHECK(sightings_next(&out, b.s->sightings));
-	b.s->trial = calloc(1, sizeof *b.s->trial);
-	b.s->trial->of = out;
+	b.s->trial = sightings_next(b.s->sightings);
+	CHECK(b.s->trial == w);
 	EXPECT_INT(queue_unexplained(b.s), 0);
-	sighting_free(&b.s->trial->of); /* the trial failed */
-	free(b.s->trial);
+	sighting_free(w); /* the trial failed */
 	b.s->trial = NULL;
 	EXPECT_INT(queue_unexplained(b.s), 1);
 	tear_down(&b);

@@ -22,11 +22,7 @@ table() { # table EXTRA: the op table with these rows, and what opgen makes of i
 compiles() { "$cc" -std=c11 -D_GNU_SOURCE -fsyntax-only -I"$dir" -I"$src" "$src/$1" 2> "$dir/errors"; }
 
 # FILE WORD_<new row that it must ask for it>
-asks="oracle/ref/handed.c HANDED_new_pointwise
-oracle/ref/refrun.c ORDER_new_reduction
-fuzz/gen/gen_rules.c MAGNITUDE_new_pointwise
-compiled/passes/noop.c UNCHANGED_new_pointwise
-compiled/passes/noop.c UNCHANGED_new_copy
+asks="oracle/ref/refrun.c ORDER_new_reduction
 compiled/passes/functionalise.c INVERSE_new_view
 compiled/passes/fold.c FILLED_new_factory
 eager/lang/shrink.c PART_new_views
@@ -37,9 +33,7 @@ for file in $(echo "$asks" | cut -d' ' -f1 | sort -u); do
 	compiles "$file" || { fail "$file does not compile as it is"; cat "$dir/errors"; }
 done
 
-table 'POINTWISE(new_pointwise, "new_pointwise", "(Tensor self) -> Tensor", DTS_FLOAT, 0, "", LC_TRANS, FLOAT, exp(a), g, 0, 0)
-OP(new_copy, "new_copy", "(Tensor self) -> Tensor", F_COPY, DTS_ALL, T_PURE_MOVE, "", LC_MOVE, clone, clone, clone, clone)
-OP(new_reduction, "new_reduction", "(Tensor self) -> Tensor", F_REDUCE, DTS_ALL, T_REDUCE, "", LC_SUM, sum, sum, sum, sum)
+table 'OP(new_reduction, "new_reduction", "(Tensor self) -> Tensor", F_REDUCE, DTS_ALL, T_REDUCE, "", LC_SUM, sum, sum, sum, sum)
 OP(new_view, "new_view", "(Tensor(a) self) -> Tensor(a)", F_VIEW, DTS_ALL, T_VIEW | T_PURE_MOVE, "", LC_MOVE, alias, none, alias, alias)
 OP(new_views, "new_views", "(Tensor(a) self) -> Tensor(a)[]", F_MULTI, DTS_ALL, T_VIEW | T_MULTI_VIEW, "", LC_MOVE, unbind, none, unbind, unbind)
 OP(new_factory, "new_factory", "(Size size) -> Tensor", F_FACTORY, DTS_ALL, T_NONDIFF, "", LC_MOVE, zeros, ones_like, none, ones)

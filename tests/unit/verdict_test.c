@@ -2,12 +2,14 @@
  * decide nothing. Results are builtin:eager's, spoiled as a target might. */
 #include "eager/run/interp.h"
 #include "compiled/targets/driver.h"
+#include "compiled/targets/torch/arithmetic.h"
 #include "compiled/targets/message.h"
 #include "fuzz/triage/failure.h"
 #include "fuzz/triage/plain.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/unit/program.h"
 #include "fuzz/triage/profile.h"
+#include "generated/op_id.h"
 #include "fuzz/triage/references.h"
 
 static struct target target(const char *name)
@@ -491,12 +493,30 @@ static void test_every_stage_has_a_licence(void)
 	static const char *const none[] = {"builtin:jits", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
 		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
-		EXPECT(!profile_named(&l, none[i]), "%s is judged as %s", none[i], l.name);
+		EXPECT(!profile_named(&l, none[i]), "%s is judged", none[i]);
 	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.numbers_wide && l.semantics.clamp_nan == CLAMP_NAN_WINS
-			&& l.semantics.layout == LAYOUT_LOADS && str_eq(l.name, "torch-inductor@cuda"),
-		"%s", l.name);
-	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && str_eq(l.name, "torch-inductor@cpu"), "%s", l.name);
-	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && str_eq(l.name, "torch-eager@cpu"), "%s", l.name);
+			&& l.semantics.layout == LAYOUT_LOADS && l.kernels == &torch_inductor_kernels && l.device == LD_CUDA,
+		"inductor on CUDA");
+	EXPECT(profile_named(&l, "torch:aot_eager_decomp_partition@cpu") && l.kernels == &torch_inductor_kernels && l.device == LD_CPU,
+		"decompositions");
+	EXPECT(profile_named(&l, "torch-2.11.0+cpu:aot_eager+dynamic=1") && l.kernels == &torch_eager_kernels && l.device == LD_CPU,
+		"what AOTAutograd traces runs on ATen's kernels");
+}
+
+/* A row may name operators: what it grants them, others of their class do not have. */
+static void test_operators_with_rules_of_their_own(void)
+{
+	struct licence_profile l;
+	CHECK(profile_named(&l, "torch:eager@cpu"));
+	const int gelu = licence_entry(&l, OP_gelu), exp = licence_entry(&l, OP_exp);
+	EXPECT(op_info[OP_gelu].licence == op_info[OP_exp].licence && exp == LC_TRANS && gelu >= NLC, "entries %d and %d", gelu, exp);
+	EXPECT_STR(licence_entry_name(&l, exp), "trans");
+	EXPECT_STR(licence_entry_name(&l, gelu), "gelu");
+	EXPECT(l.rule[gelu][DT_F16].flags & LF_ONEDNN && !(l.rule[exp][DT_F16].flags & LF_ONEDNN), "oneDNN has a kernel for gelu only");
+	EXPECT(l.rule[gelu][DT_F64].row == l.rule[exp][DT_F64].row, "the row that names gelu is not of f64: its class's holds");
+	CHECK(profile_named(&l, "torch:dynamo@cpu+backend=a,import=b"));
+	EXPECT(l.rule[licence_entry(&l, OP_softmax)][DT_F16].flags & LF_STORED, "either of two kernels, of which one names softmax");
+	EXPECT(!(l.rule[LC_TRANS][DT_F16].flags & LF_STORED), "and it alone");
 }
 
 static void no_facts(struct target_facts *out, const struct target *t)
@@ -590,6 +610,7 @@ int main(void)
 {
 	arena_init(&arena);
 	RUN(test_every_stage_has_a_licence);
+	RUN(test_operators_with_rules_of_their_own);
 	RUN(test_nothing_is_known);
 	RUN(test_severity);
 	RUN(test_layouts_are_told_apart);

@@ -11,6 +11,7 @@
 #include "compiled/defects/defects.h"
 #include "compiled/passes/pass.h"
 #include "compiled/targets/answer.h"
+#include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
 #include "eager/base/clock.h"
@@ -320,7 +321,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	int last;
 	const bool joint = last_step(&last, t) && last >= STAGE_JOINT;
 	out->known = true;
-	out->arithmetic.kernels = joint ? LT_BUILTIN_JOINT : LT_BUILTIN;
+	out->arithmetic.kernels = joint ? &builtin_joint_kernels : &builtin_kernels;
 	out->arithmetic.device = is_cuda(t) ? LD_CUDA : LD_CPU;
 }
 

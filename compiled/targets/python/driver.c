@@ -10,6 +10,7 @@
 #include "compiled/targets/answer.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/python/program_json.h"
+#include "compiled/targets/torch/arithmetic.h"
 #include "eager/lang/fill.h"
 #include "eager/lang/wire.h"
 
@@ -58,12 +59,13 @@ static void facts(struct target_facts *out, const struct target *t)
 {
 	(void)t;
 	out->known = true;
-	out->arithmetic.kernels = LT_TORCH_INDUCTOR;
-	out->arithmetic.foreign = true;
+	out->arithmetic.kernels = &torch_inductor_kernels;
+	out->arithmetic.others = &torch_eager_kernels;
 	out->arithmetic.traced = true;
 	out->semantics.clamp_gradient = CLAMP_PASSES_EITHER;
 	out->semantics.clamp_nan = CLAMP_NAN_EITHER;
 	out->semantics.clamp_beyond = CLAMP_BEYOND_EITHER;
+	out->semantics.small_overflow = SMALL_OVERFLOW_EITHER;
 }
 
 /* ---- the worker ------------------------------------------------------------------------------------------------------------- */

@@ -75,6 +75,8 @@ DTYPES = {  # struct's letter ("": numpy has none, either), bytes; of floats: pr
     "uint16": ("H", 2, None),
     "uint32": ("I", 4, None),
     "uint64": ("Q", 8, None),
+    "float8_e4m3fn": ("", 1, (4, -6, 8, False)),
+    "float8_e5m2": ("", 1, (3, -14, 15, True)),
     "float16": ("e", 2, (11, -14, 15, True)),
     "bfloat16": ("", 2, (8, -126, 127, True)),
     "float32": ("f", 4, (24, -126, 127, True)),

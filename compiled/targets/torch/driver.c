@@ -4,6 +4,7 @@
 #include "compiled/targets/exec.h"
 #include "compiled/targets/torch/emit_python.h"
 #include "compiled/targets/torch/about.h"
+#include "compiled/targets/torch/arithmetic.h"
 #include "compiled/targets/torch/installed.h"
 #include "compiled/targets/torch/script_parts.h"
 #include "compiled/targets/torch/spell.h"
@@ -201,11 +202,12 @@ static int minor_of(const char *version)
 static struct target_semantics semantics_of(int minor, bool cuda)
 {
 	struct target_semantics s = {.overlap_write = cuda ? OVERLAP_RESTORES : OVERLAP_SETS, .layout = cuda ? LAYOUT_LOADS : LAYOUT_CONVERTS};
-#define SEMANTICS(first, last, gradient, nan, beyond)                                                                                      \
+#define SEMANTICS(first, last, gradient, nan, beyond, small)                                                                               \
 	if (minor >= (first) && minor <= (last)) {                                                                                             \
 		s.clamp_gradient = gradient;                                                                                                       \
 		s.clamp_nan = nan;                                                                                                                 \
 		s.clamp_beyond = beyond;                                                                                                           \
+		s.small_overflow = small;                                                                                                          \
 	}
 #include "compiled/targets/torch/semantics.def"
 	return s;
@@ -215,10 +217,10 @@ static const char *const steps[] = {"0.0.0", "2.12.0", "2.15.0", NULL};
 
 /* The decompositions of aot_eager_decomp_partition and the emission of Inductor need other rows than ATen's kernels. A backend that nobody
  * knows may need either. */
-static enum licence_target kernels_of(const char *stage)
+static const struct licence_kernels *kernels_of(const char *stage)
 {
 	bool eager = str_eq(stage, "eager") || str_eq(stage, "fake") || str_eq(stage, "aot_fake") || str_eq(stage, "aot_eager");
-	return eager ? LT_TORCH_EAGER : LT_TORCH_INDUCTOR;
+	return eager ? &torch_eager_kernels : &torch_inductor_kernels;
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -231,7 +233,7 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	out->arithmetic.library_expm1 = minor >= 15 && t->device == TDEV_CPU;
-	out->arithmetic.foreign = str_eq(target_stage(t)->name, "dynamo");
+	out->arithmetic.others = str_eq(target_stage(t)->name, "dynamo") ? &torch_eager_kernels : NULL;
 	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
 	out->torch_minor = t->version[0] && t->version[0] == '2' ? MAX(minor, 0) : 0;
 }

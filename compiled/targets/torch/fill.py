@@ -15,6 +15,8 @@ _ROWS = {  # the dyadic fill's reach and step, significand bits, has infinities
     "u16": (torch.uint16, 8, 1.0, 0, False),
     "u32": (torch.uint32, 8, 1.0, 0, False),
     "u64": (torch.uint64, 8, 1.0, 0, False),
+    "f8_e4m3fn": (torch.float8_e4m3fn, 6, 0.5, 4, False),
+    "f8_e5m2": (torch.float8_e5m2, 6, 0.5, 3, True),
     "f16": (torch.float16, 6, 0.5, 11, True),
     "bf16": (torch.bfloat16, 3, 0.5, 8, True),
     "f32": (torch.float32, 32, 0.125, 24, True),

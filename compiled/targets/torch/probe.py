@@ -40,7 +40,8 @@ MAX_GRAPHS = 8  # of each kind that are kept: calls of other sizes are compiled 
 # dtypes: abbreviations; written by tests/unit/dtype_tables.py
 ABBREVIATIONS = {
     "bool": "b8", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint16": "u16",
-    "uint32": "u32", "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "uint32": "u32", "uint64": "u64", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2", "float16": "f16",
+    "bfloat16": "bf16", "float32": "f32", "float64": "f64",
 }
 # dtypes end
 Artifact = tuple[str, str]

@@ -43,8 +43,8 @@ COLLECT_AFTER = 1000  # programs; a compiled one, which leaves cycles by the tho
 DTYPES = {
     name: getattr(torch, name)
     for name in (
-        "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
-        "float32", "float64",
+        "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float8_e4m3fn",
+        "float8_e5m2", "float16", "bfloat16", "float32", "float64",
     )
 }  # fmt: skip
 # dtypes end
