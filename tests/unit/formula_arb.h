@@ -39,6 +39,8 @@ static inline void arb_squares_about(arb_t y, const arb_struct *x, int n, slong 
 	}
 	arb_div_si(y, sum, n, prec);
 	arb_clear(sum), arb_clear(d);
+}
+
 /* 1, 0; -1: the balls do not say. */
 static inline int arb_compared(enum step_kind kind, const arb_t a, const arb_t b)
 {
