@@ -280,8 +280,8 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	return b->first;
 }
 
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len,
-	const double scalar[FORMULA_SCALARS])
+sid tape_formula(
+	struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, const double scalar[FORMULA_SCALARS])
 {
 	CHECK(sf_info[f].arity < SF_ROWS && dtype_is_float(dt));
 	int64_t n = 0, cost = 0;
