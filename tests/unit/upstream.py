@@ -1,8 +1,10 @@
-"""corpus/regressions/upstream.tsv and the column "upstream" of docs/found.md say the same. Usage: upstream.py SOURCES"""
+"""corpus/regressions/upstream.tsv and the column "upstream" of docs/found.md say the same; scripts/suspects reads operators.tsv.
+Usage: upstream.py SOURCES"""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,7 +47,8 @@ def main() -> int:
     for name in wrong:
         print(f"FAIL: {name}: upstream.tsv says {rows.get(name)}, found.md {said[name]}")
     print(f"{len(said)} programs of found.md, {len(said.keys() & rows.keys())} of them in upstream.tsv, {len(wrong)} differ")
-    return 1 if wrong or not said.keys() & rows.keys() else 0
+    read = subprocess.run([sys.executable, str(src / "scripts/suspects"), "--check"])
+    return 1 if wrong or not said.keys() & rows.keys() or read.returncode else 0
 
 
 sys.exit(main())
