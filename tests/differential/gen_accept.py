@@ -25,7 +25,7 @@ import fill as fills  # noqa: E402
 
 DTYPES = fills._DTYPE
 LINE = re.compile(r'(\w+)(?:: (\(.*?\)|"[^"]*"))? = ([\w.]+)\((.*)\)$')
-META = re.compile(r'"(\w+)\[([^]]*)\]\[([^]]*)\]\w*"')
+META = re.compile(r'"(None|\w+(?=\[))(?:\[([^]]*)\]\[([^]]*)\]\w*)?"')
 NAMES = {**DTYPES, **FORMAT, "inf": float("inf"), "nan": float("nan"), **{f: f for f in ("dyadic", "sum", "prod", "mean", "amax", "amin")}}
 
 
@@ -147,7 +147,11 @@ def make_view(base: torch.Tensor, size: list[int], stride: list[int], offset: in
     return t.requires_grad_() if requires_grad else t
 
 
-def check(op: str, got: torch.Tensor, want: tuple[str, str, str], mismatch: collections.Counter[str]) -> None:
+def check(op: str, got: torch.Tensor | None, want: tuple[str, str, str], mismatch: collections.Counter[str]) -> None:
+    if got is None or want[0] == "None":
+        if (got is None) != (want[0] == "None"):
+            mismatch[f"{op}: real {got if got is None else got.dtype} annotated {want[0]}"] += 1
+        return
     size = [int(x) for x in want[1].split(", ") if x]
     stride = [int(x) for x in want[2].split(", ") if x]
     if got.dtype != DTYPES[want[0]] or list(got.shape) != size:
