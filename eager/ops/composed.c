@@ -67,6 +67,7 @@ static bool parameter(const struct meta_ctx *c, const struct meta *input, const 
 							 : err_limit(c->err, "parameters of other element types without elements");
 }
 
+/* What both rows ask of input and its parameters. */
 static bool parameters(const struct meta_ctx *c, const struct meta *input)
 {
 	const struct arg *shape = &c->n->arg[op_arg(c->n->op, N_normalized_shape)];
@@ -77,18 +78,12 @@ static bool parameters(const struct meta_ctx *c, const struct meta *input)
 		return meta_numel(input) && c->n->op == OP_native_layer_norm
 			? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
 			: err_limit(c->err, "parameters of different element types, at which PyTorch does not look here");
+	if (!dtype_is_float(input->dtype))
+		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
 	return true;
 }
 
-bool meta_layer_norm(struct meta_ctx *c)
-{
-	const struct meta *input = c->in[op_arg(c->n->op, N_input)];
-	if (!parameters(c, input))
-		return false;
-	if (!dtype_is_float(input->dtype))
-		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
-	return meta_body(c);
-}
+bool meta_layer_norm(struct meta_ctx *c) { return parameters(c, c->in[op_arg(c->n->op, N_input)]) && meta_body(c); }
 
 /* PyTorch trusts the sizes and the layout of what the forward part gave. */
 bool meta_layer_norm_backward(struct meta_ctx *c)
@@ -98,8 +93,6 @@ bool meta_layer_norm_backward(struct meta_ctx *c)
 	struct meta kept = *input;
 	if (!parameters(c, input))
 		return false;
-	if (!dtype_is_float(input->dtype))
-		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
 	for (int i = 0; i < c->n->arg[A_layer_norm_backward_normalized_shape].n; i++)
 		kept.size[kept.rank - 1 - i] = 1;
 	if (!meta_same_sizes(grad, input) || !meta_same_sizes(mean, &kept) || !meta_same_sizes(rstd, &kept))

@@ -78,6 +78,13 @@ static bool read_rows(struct ref_ctx *c, struct rows *r, const char *kernel)
 	return true;
 }
 
+/* One number for each row: input's sizes, with 1 for the dims that make a row. */
+static void sizes_of_moments(int64_t size[MAX_RANK], const struct rows *r, const struct meta *input)
+{
+	for (int d = 0; d < r->rank; d++)
+		size[d] = d < r->rank - r->inner ? input->size[d] : 1;
+}
+
 /* ---- forward ---- */
 
 /* A weight's scalars for each row; `otherwise` if there is none. */
@@ -95,8 +102,7 @@ static bool moment(struct ref_ctx *c, const struct rows *r, int k, enum sf f, co
 {
 	const struct meta *input = &operand(c, N_input)->meta;
 	int64_t size[MAX_RANK];
-	for (int d = 0; d < r->rank; d++)
-		size[d] = d < r->rank - r->inner ? input->size[d] : 1;
+	sizes_of_moments(size, r, input);
 	if (r->len == 0)
 		return ref_out_ids(c, k, r->kept, size, r->rank, NULL, ref_ids_repeat(c, tape_const_f(c->t, r->kept, of_nothing), r->n));
 	return ref_out_block(c, k, r->kept, size, r->rank, NULL, tape_formula(c->t, f, r->kept, (const sid *const[3]){x}, r->n, r->len, eps));
@@ -123,9 +129,6 @@ REFERENCE(native_layer_norm, ANEW)
 
 /* ---- backward ---- */
 
-/* Consecutive scalars from `first` on. */
-static const sid *from(struct ref_ctx *c, sid first, int64_t n) { return ref_ids_block(c, first, n); }
-
 /* n scalars, one for each row, as one for each element. */
 static const sid *spread(struct ref_ctx *c, const struct rows *r, const sid *of_row)
 {
@@ -142,7 +145,7 @@ struct map {
 };
 static const sid *map2(const struct map *m, enum sf f, const sid *a, const sid *b)
 {
-	return from(m->c, tape_map2(m->c->t, f, m->dt, a, b, m->n), m->n);
+	return ref_ids_block(m->c, tape_map2(m->c->t, f, m->dt, a, b, m->n), m->n);
 }
 
 /* What the kernel reads, in the type it computes in. */
@@ -158,8 +161,8 @@ static const sid *to_input(struct ref_ctx *c, const struct rows *r, const struct
 	const sid *n = ref_ids_repeat(c, tape_const_f(c->t, each.dt, (double)r->len), r->n);
 	const sid *h = map2(&each, SF_MUL, b->g, b->weight), *hx = map2(&each, SF_MUL, map2(&each, SF_MUL, b->g, b->x), b->weight);
 	const sid *hr = map2(&each, SF_MUL, map2(&each, SF_MUL, b->g, spread(c, r, b->rstd)), b->weight);
-	const sid *s = from(c, tape_rows(c->t, SF_SUM, each.dt, h, r->n, r->len, 0), r->n);
-	const sid *sx = from(c, tape_rows(c->t, SF_SUM, each.dt, hx, r->n, r->len, 0), r->n);
+	const sid *s = ref_ids_block(c, tape_rows(c->t, SF_SUM, each.dt, h, r->n, r->len, 0), r->n);
+	const sid *sx = ref_ids_block(c, tape_rows(c->t, SF_SUM, each.dt, hx, r->n, r->len, 0), r->n);
 	const sid *q = map2(&row, SF_SUB, map2(&row, SF_MUL, s, b->mean), sx);
 	for (int k = 0; k < 3; k++)
 		q = map2(&row, SF_MUL, q, b->rstd);
@@ -175,7 +178,7 @@ static const sid *over_rows(struct ref_ctx *c, const struct rows *r, const sid *
 	sid *column = tape_ids(c->t, r->n * r->len);
 	for (int64_t k = 0; k < r->n * r->len; k++)
 		column[k % r->len * r->n + k / r->len] = term[k];
-	return ref_cast(c, from(c, tape_rows(c->t, SF_SUM, r->dt, column, r->len, r->n, 0), r->len), r->len, r->kept);
+	return ref_cast(c, ref_ids_block(c, tape_rows(c->t, SF_SUM, r->dt, column, r->len, r->n, 0), r->len), r->len, r->kept);
 }
 
 static const sid *to_weight(struct ref_ctx *c, const struct rows *r, const struct upstream *b)
@@ -191,8 +194,7 @@ static bool check_moments(struct ref_ctx *c, const struct rows *r)
 	const struct meta *input = meta_of(c, A_native_layer_norm_backward_input), *grad = meta_of(c, A_native_layer_norm_backward_grad_out);
 	const struct meta *pair[2] = {meta_of(c, A_native_layer_norm_backward_mean), meta_of(c, A_native_layer_norm_backward_rstd)};
 	int64_t size[MAX_RANK];
-	for (int d = 0; d < r->rank; d++)
-		size[d] = d < r->rank - r->inner ? input->size[d] : 1;
+	sizes_of_moments(size, r, input);
 	bool fits = shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt;
 	for (int k = 0; k < 2; k++)
 		fits = fits && shape_equal(pair[k]->size, pair[k]->rank, size, r->rank) && pair[k]->dtype == r->kept
