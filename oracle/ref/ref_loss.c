@@ -159,9 +159,10 @@ static sid alone(struct ref_ctx *c, const struct samples *s, const sid *x, const
 /* nll_loss_forward_reduce_cuda_kernel_2d of Loss.cu adds halves in f32 and divides before it rounds. */
 static sid unrounded_mean(struct ref_ctx *c, const struct samples *s, const sid *loss, const sid *weight)
 {
-	const sid *wide = ref_cast(c, loss, s->count, DT_F32), *of = weight ? ref_cast(c, weight, s->count, DT_F32) : NULL;
-	sid sum = tape_rows(c->t, SF_SUM, DT_F32, wide, 1, s->count, 0);
-	sid total = of ? tape_rows(c->t, SF_SUM, DT_F32, of, 1, s->count, 0) : tape_const_f(c->t, DT_F32, (double)s->count);
+	struct samples wide = *s;
+	wide.dt = DT_F32;
+	sid sum = tape_rows(c->t, SF_SUM, DT_F32, ref_cast(c, loss, s->count, DT_F32), 1, s->count, 0);
+	sid total = total_of(c, &wide, weight ? ref_cast(c, weight, s->count, DT_F32) : NULL);
 	sid mean = tape_map2(c->t, SF_DIV, DT_F32, ref_ids_repeat(c, sum, 1), ref_ids_repeat(c, total, 1), 1);
 	return *ref_cast(c, ref_ids_repeat(c, mean, 1), 1, s->dt);
 }
@@ -171,11 +172,10 @@ static sid mean_of(struct ref_ctx *c, const struct samples *s, const sid *x, con
 {
 	if (!s->count && operand(c, N_self)->meta.rank == 1 && c->t->lic->semantics.loss_of_one != LOSS_AVERAGED)
 		return zero(c, s->dt);
-	const bool kernel = c->t->lic->semantics.loss_of_one == LOSS_ALONE;
 	sid mean = tape_map2(c->t, SF_DIV, s->dt, ref_ids_repeat(c, sum, 1), ref_ids_repeat(c, total, 1), 1), value;
 	if (s->count && is_alone(c, s))
 		value = alone(c, s, x, weight);
-	else if (kernel && dtype_is_narrow(s->dt))
+	else if (c->t->lic->semantics.loss_of_one == LOSS_ALONE && dtype_is_narrow(s->dt))
 		value = unrounded_mean(c, s, loss, weight);
 	else
 		return mean;
