@@ -13,8 +13,10 @@
 #include "fuzz/cli/bench.h"
 #include "fuzz/cli/large_store.h"
 #include "fuzz/triage/title.h"
+#include "reports/page/html.h"
+#include "reports/page/page_json.h"
 
-enum { VIEW_MS = 100, CAUSES_MS = 50, MERGE_MS = 60000, TURNS = 3 };
+enum { VIEW_MS = 100, CAUSES_MS = 50, OVERVIEW_MS = 5000, MERGE_MS = 60000, TURNS = 3 };
 
 struct store_bench {
 	const struct bench_table *table;
@@ -28,6 +30,7 @@ struct store_bench {
 	const struct store_filter *filter; /* … or listed */
 	const char *other;                 /* … or merged */
 	struct hash128 finding;            /* … or loaded */
+	size_t overview;                   /* bytes of a report's first page */
 	int64_t nrows;
 };
 
@@ -95,6 +98,29 @@ static bool show(struct store_bench *b)
 	arena_init(&a);
 	enum store_status status = store_load_finding(b->open, &f, &b->finding, &a);
 	b->nrows = status == STORE_OK ? f.nobs_stored : 0;
+	arena_free(&a);
+	return ok(b, b->open, status);
+}
+
+/* As `report` writes its first page. */
+static bool overview(struct store_bench *b)
+{
+	struct page_store all;
+	struct strbuf json, html;
+	struct arena a;
+	arena_init(&a);
+	sb_init(&json);
+	sb_init(&html);
+	enum store_status status = page_store_load(&all, b->open, b->path, &a);
+	if (status == STORE_OK) {
+		titles_write(&all.causes, &a);
+		overview_json(&json, &all, "", &a);
+		html_page(&html, page_index_html, &json);
+		b->nrows = all.causes.n;
+		b->overview = html.len;
+	}
+	sb_free(&json);
+	sb_free(&html);
 	arena_free(&a);
 	return ok(b, b->open, status);
 }
@@ -189,7 +215,7 @@ static bool ask_lists(struct store_bench *b)
 		done = timed(b, lists[i].name, list, TURNS, VIEW_MS);
 	}
 	done = done && timed(b, "findings causes", causes, TURNS, CAUSES_MS);
-	return done && timed(b, "findings show", show, TURNS, VIEW_MS);
+	return done && timed(b, "findings show", show, TURNS, VIEW_MS) && timed(b, "report: the overview", overview, TURNS, OVERVIEW_MS);
 }
 
 /* The whole of what has no goal. */
@@ -286,6 +312,8 @@ static bool measure(const struct options *o, const char *dir, struct err *err)
 	done = done && reading(&b);
 	const double before = peak_mib();
 	done = done && merging(&b, store, half, into);
+	if (done)
+		bench_note(o, "the report's overview: %.1f MB", (double)b.overview / 1e6);
 	if (done)
 		bench_note(
 			o, "memory at most: %.0f MiB reading, %.0f MiB merging; %.0f MiB of file after both merges", before, peak_mib(), mib_of(into));

@@ -31,39 +31,32 @@ enum column {
 	ISSUE,
 	SIGNATURE,
 	OPEN,
-	VERSIONS,
 	RAISED,
 	TENSOR,
 	PATTERN,
 	NWRONG,
-	NUMBER,
 	NCOLUMNS
 };
 
 static const char sql[] =
-	"with seen as materialized (select distinct g.cause, e.version from finding_cause g join observation_count o on "
-	"o.finding = g.finding and o.verdict <> 'pass' join environment e on e.id = o.environment "
-	"where e.version <> '' and instr(e.version, ' ') = 0), "
-	"versions as materialized (select cause, group_concat(version, ' ') as text from seen group by cause), "
-	"issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
-	"g.finding = e.finding group by g.cause) "
-	"select c.cause, c.full_id, c.severity, c.reach, c.blame, c.nfindings, c.nobs, c.first_seen, c.last_seen, c.ops, "
-	"f.kind, s.target, p.text, s.minimised, "
+	"with issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
+	"g.finding = e.finding where e.issue is not null group by g.cause) "
+	"select c.cause, lower(hex(c.finding)), c.severity, c.reach, c.blame, c.nfindings, c.nobs, "
+	"strftime('%Y-%m-%dT%H:%M:%SZ', c.first_seen / 1000, 'unixepoch'), strftime('%Y-%m-%dT%H:%M:%SZ', c.last_seen / 1000, 'unixepoch'), "
+	"c.ops, f.kind, s.target, p.text, s.minimised, "
 	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
 	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
 	"coalesce(u.url, ''), s.signature, "
-	"c.open, "
-	"coalesce(n.text, ''), case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
+	"c.open, case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
 	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
 	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
 	"order by at, id limit 1), ''), "
 	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "
-	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end, c.number "
-	"from v_causes c left join versions n on n.cause = c.cause left join issues u on u.cause = c.cause "
-	"join finding f on lower(hex(f.id)) = c.full_id "
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end "
+	"from cause_now c left join issues u on u.cause = c.cause join finding f on f.id = c.finding "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
-	"left join artifact a on a.id = (select id from artifact where finding = f.id and name = 'facts' order by at desc, id limit 1) "
+	"left join artifact a on a.id = (select id from artifact where finding = f.id and name = 'facts' order by at desc, id desc limit 1) "
 	"order by c.place";
 
 struct reading {
@@ -75,38 +68,10 @@ struct reading {
 
 static const char *text_at(const struct store_value *v, struct arena *a) { return arena_strdup(a, v->s ? v->s : ""); }
 
-/* "a b c": *n words. */
-static const char *const *words_of(int *n, const char *text, struct arena *a)
-{
-	int most = 1;
-	for (const char *s = text; *s; s++)
-		most += *s == ' ';
-	const char **word = ARENA_NEW(a, const char *, most);
-	*n = 0;
-	for (const char *s = text; *s; s += strspn(s, " ")) {
-		const size_t len = strcspn(s, " ");
-		word[(*n)++] = arena_printf(a, "%.*s", (int)len, s);
-		s += len;
-	}
-	return word;
-}
-
-static int older_first(const void *a, const void *b) { return version_compare(*(const char *const *)a, *(const char *const *)b); }
-
-/* "2.15.0 2.9.0": in the order of versions. */
-static const char *const *versions_of(int *n, const char *text, struct arena *a)
-{
-	const char **word = (const char **)(uintptr_t)words_of(n, text, a);
-	if (*n > 1)
-		qsort(word, (size_t)*n, sizeof *word, older_first);
-	return word;
-}
-
 static struct store_cause cause_of_row(const struct store_value *v, struct arena *a)
 {
 	const char *const cause = text_at(&v[CAUSE], a), *without = strstr(cause, NOT_TRIAGED);
-	struct store_cause c = {.number = (int)v[NUMBER].i,
-		.full_id = text_at(&v[FULL_ID], a),
+	struct store_cause c = {.full_id = text_at(&v[FULL_ID], a),
 		.text = without ? without + strlen(NOT_TRIAGED) : cause,
 		.triaged = !without,
 		.minimised = v[MINIMISED].i != 0,
@@ -132,7 +97,6 @@ static struct store_cause cause_of_row(const struct store_value *v, struct arena
 		c.severity = SEVERITY_NORMAL;
 	if (!finding_kind_find(&c.kind, text_at(&v[KIND], a)))
 		BUG("a foreign key holds");
-	c.versions = versions_of(&c.nversions, text_at(&v[VERSIONS], a), a);
 	return c;
 }
 
@@ -157,8 +121,10 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 /* ---- the findings of each ------------------------------------------------------------------------------------------------------------ */
 
 struct member {
-	const char *cause, *full_id, *state, *target, *own; /* own: what cause.h says of it (fuzz/triage/cause_join.h) */
-	const char *number, *id;
+	const char *cause, *full_id, *state, *target, *versions;
+	const char *own; /* what cause.h says of it (fuzz/triage/cause_join.h) */
+	const char *id;
+	int number;
 };
 struct members {
 	struct arena *a;
@@ -166,10 +132,9 @@ struct members {
 	struct member *of; /* by cause; of one cause in the order in which they were first seen */
 };
 
-static const char members_sql[] =
-	"select s.cause, lower(hex(s.finding)), s.state, s.target, row_number() over (order by s.first_seen, s.finding) as nth, "
-	"coalesce((select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = 'variant' "
-	"order by x.at desc, x.id desc limit 1), s.cause) from finding_summary s order by s.cause, nth";
+static const char members_sql[] = "select s.cause, lower(hex(s.finding)), s.state, s.target, s.versions, "
+								  "(select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = 'variant' "
+								  "order by x.at desc, x.id desc limit 1) from finding_summary s order by s.first_seen, s.finding";
 
 static bool take_member(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
@@ -181,9 +146,18 @@ static bool take_member(void *ctx, int ncols, const char *const *names, const st
 		m->of = ARENA_GROW(m->a, struct member, m->of, m->n, 2 * m->cap + 64);
 		m->cap = 2 * m->cap + 64;
 	}
-	m->of[m->n++] = (struct member){text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a),
-		text_at(&v[5], m->a), arena_printf(m->a, "%lld", (long long)v[4].i), NULL};
+	struct member *f = &m->of[m->n++];
+	*f = (struct member){
+		text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a), text_at(&v[4], m->a), .number = m->n};
+	f->own = v[5].s ? text_at(&v[5], m->a) : f->cause;
 	return true;
+}
+
+static int by_cause(const void *a, const void *b)
+{
+	const struct member *f = a, *g = b;
+	const int c = strcmp(f->cause, g->cause);
+	return c ? c : (f->number > g->number) - (f->number < g->number);
 }
 
 static int by_full_id(const void *a, const void *b)
@@ -229,27 +203,59 @@ static void add_variant(struct store_cause *c, const struct member *f, struct ar
 	((const char **)(uintptr_t)room[i].ids)[room[i].nids++] = f->id;
 }
 
+/* ---- their versions ------------------------------------------------------------------------------------------------------------------ */
+
+static int older_first(const void *a, const void *b) { return version_compare(*(const char *const *)a, *(const char *const *)b); }
+
+/* The words of n members' texts, each once, in the order of versions. */
+static void give_versions(struct store_cause *c, const struct member *f, int n, struct arena *a)
+{
+	enum { MOST = 256 };
+	const char **word = ARENA_NEW(a, const char *, MOST);
+	int nwords = 0;
+	for (int i = 0; i < n; i++)
+		for (const char *s = f[i].versions; *s; s += strspn(s, " ")) {
+			const size_t len = strcspn(s, " ");
+			int k = 0;
+			while (k < nwords && !(strlen(word[k]) == len && memcmp(word[k], s, len) == 0))
+				k++;
+			if (k == nwords && nwords < MOST)
+				word[nwords++] = arena_printf(a, "%.*s", (int)len, s);
+			s += len;
+		}
+	if (nwords > 1)
+		qsort(word, (size_t)nwords, sizeof *word, older_first);
+	c->versions = word;
+	c->nversions = nwords;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------------------------- */
+
 /* f: its n findings. */
 static void give_findings(struct store_cause *c, const struct member *f, int n, struct arena *a)
 {
-	const char **column[4];
+	const char **column[3];
+	int *const numbers = ARENA_NEW(a, int, MAX(n, 1));
 	for (int k = 0; k < ARRAY_LEN(column); k++)
 		column[k] = ARENA_NEW(a, const char *, n);
 	c->nids = n;
 	c->ids = column[0];
 	c->states = column[1];
 	c->targets = column[2];
-	c->numbers = column[3];
+	c->numbers = numbers;
+	c->number = n ? f[0].number : 0;
 	for (int i = 0; i < n; i++) {
-		const char *const word[ARRAY_LEN(column)] = {f[i].id, f[i].state, f[i].target, f[i].number};
+		const char *const word[ARRAY_LEN(column)] = {f[i].id, f[i].state, f[i].target};
 		for (int k = 0; k < ARRAY_LEN(column); k++)
 			column[k][i] = word[k];
+		numbers[i] = f[i].number;
 		if (str_eq(f[i].full_id, c->full_id))
 			c->id = f[i].id;
 		add_variant(c, &f[i], a);
 	}
 	if (c->nvariants < 2)
 		c->nvariants = 0;
+	give_versions(c, f, n, a);
 }
 
 /* The first member of that cause, or where it would be. */
@@ -275,6 +281,8 @@ enum store_status store_causes(struct store_causes *out, struct store *s, struct
 	if (status == STORE_OK)
 		status = store_query_sql(s, members_sql, NULL, take_member, &m);
 	give_ids(&m);
+	if (m.n > 1)
+		qsort(m.of, (size_t)m.n, sizeof *m.of, by_cause);
 	for (int i = 0; i < out->n && status == STORE_OK; i++) {
 		const int from = first_of(&m, r.cause[i]);
 		int to = from;
@@ -339,7 +347,7 @@ static const struct store_cause *by_number(const struct store_causes *all, const
 	const int number = atoi(word);
 	for (int i = 0; i < all->n; i++)
 		for (int k = 0; k < all->cause[i].nids; k++)
-			if (atoi(all->cause[i].numbers[k]) == number)
+			if (all->cause[i].numbers[k] == number)
 				return &all->cause[i];
 	sb_printf(complaint, "no cause %d: numbers go from 1 to %d", number, count_findings(all));
 	return NULL;

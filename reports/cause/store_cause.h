@@ -51,7 +51,7 @@ struct store_cause {
 	int nvariants;               /* 0, or at least 2; that of the earliest finding first */
 	const struct store_variant *variant;
 	int nids; /* also of states, targets and numbers */
-	const char *const *numbers;
+	const int *numbers;
 	const char *const *ids;                     /* of each finding, the earliest first: STORE_ID_DIGITS digits, or as many … */
 	const char *const *states, *const *targets; /* … as tell it from all findings of the store; the others in the same order */
 };

@@ -1,15 +1,5 @@
 -- From schema version 1 to 2, first part: what changes is put aside as old_*. Then store_migrate.c makes what version 2 has and this
 -- store lacks, with the very words of schema.sql; then migrate_2_fill.sql.
-DROP VIEW v_counters;
-DROP VIEW v_events;
-DROP VIEW v_fixed;
-DROP VIEW v_by_signature;
-DROP VIEW v_new;
-DROP VIEW v_open;
-DROP VIEW v_findings;
-DROP VIEW finding_now;
-DROP VIEW finding_state_now;
-DROP VIEW finding_decision;
 DROP INDEX observation_finding;
 ALTER TABLE observation RENAME TO old_observation;
 ALTER TABLE observation_count RENAME TO old_count;

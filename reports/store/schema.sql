@@ -1,4 +1,4 @@
--- Schema of the findings store, version 5. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
+-- Schema of the findings store, version 6. store.h has the rules, `scatterproof findings schema` says what each column means; in short:
 --   * a shared row never changes, its id is the hash of its table's name and all its other columns;
 --   * everything that changes about a finding is a row of event;
 --   * counter and observation_count hold numbers that only grow and merge by maximum;
@@ -63,6 +63,8 @@ CREATE TABLE event (id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
 CREATE INDEX event_finding ON event (finding, at);
 CREATE INDEX event_program ON event (program) WHERE program IS NOT NULL;
 CREATE INDEX event_duplicate ON event (lower(hex(finding))) WHERE kind = 'duplicate';
+CREATE INDEX event_issue ON event (finding) WHERE issue IS NOT NULL;
+CREATE INDEX event_time ON event (strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000, 'unixepoch')); -- as v_events says it
 
 -- Numbers that only grow, one writer (the run) each.
 CREATE TABLE counter (run BLOB NOT NULL REFERENCES run, draw BLOB NOT NULL REFERENCES draw,
@@ -76,8 +78,10 @@ CREATE TABLE observation_count (finding BLOB NOT NULL REFERENCES finding, enviro
 CREATE TABLE finding_summary (finding BLOB NOT NULL PRIMARY KEY REFERENCES finding, target TEXT NOT NULL, version TEXT NOT NULL,
   state TEXT NOT NULL, severity TEXT NOT NULL, signature TEXT NOT NULL, program BLOB NOT NULL, length INTEGER NOT NULL, ops TEXT NOT NULL,
   first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, nobs INTEGER NOT NULL, npass INTEGER NOT NULL,
-  minimised INTEGER NOT NULL, cause TEXT NOT NULL, reach TEXT NOT NULL, blame TEXT NOT NULL) STRICT;
+  minimised INTEGER NOT NULL, cause TEXT NOT NULL, reach TEXT NOT NULL, blame TEXT NOT NULL, versions TEXT NOT NULL) STRICT;
 CREATE INDEX finding_summary_signature ON finding_summary (signature);
+CREATE INDEX finding_summary_cause ON finding_summary (cause);
+CREATE INDEX finding_summary_first_seen ON finding_summary (first_seen, finding);
 -- Sums of counter: without the draw; and by each family (or, of a run that --ops restricts, operator) and dtype that the draw has.
 CREATE TABLE counter_total (run BLOB NOT NULL REFERENCES run, environment BLOB NOT NULL REFERENCES environment, verdict TEXT NOT NULL,
   n INTEGER NOT NULL, PRIMARY KEY (run, environment, verdict)) STRICT, WITHOUT ROWID;
@@ -119,7 +123,10 @@ SELECT x.id AS finding, coalesce(n.target, x.family) AS target, coalesce(n.versi
   (SELECT state FROM finding_state_now WHERE finding = x.id) AS state, x.severity, x.signature, p.id AS program, length(p.text) AS length,
   coalesce((SELECT group_concat(op, ' ') FROM (SELECT op FROM program_op o WHERE o.program = p.id ORDER BY op)), '') AS ops,
   x.first_seen, x.last_seen, x.nobs, x.npass, EXISTS (SELECT 1 FROM event WHERE finding = x.id AND kind = 'minimised') AS minimised,
-  coalesce(x.cause, x.kind || '; not triaged; ' || x.signature) AS cause, x.reach, x.blame
+  coalesce(x.cause, x.kind || '; not triaged; ' || x.signature) AS cause, x.reach, x.blame,
+  coalesce((SELECT group_concat(version, ' ') FROM (SELECT DISTINCT e.version FROM observation_count c JOIN environment e
+    ON e.id = c.environment WHERE c.finding = x.id AND c.verdict <> 'pass' AND e.version <> '' AND instr(e.version, ' ') = 0
+    ORDER BY e.version)), '') AS versions
 FROM (SELECT f.id, f.family, f.kind, f.program,
     (SELECT c.environment FROM observation_count c WHERE c.finding = f.id AND c.verdict <> 'pass'
       ORDER BY c.first, c.environment LIMIT 1) AS environment,
@@ -168,21 +175,25 @@ FROM finding f JOIN finding_summary s ON s.finding = f.id WHERE s.state IN ('fix
 ORDER BY s.last_seen DESC, f.id;
 -- The cause that triage found; before that, a finding is a cause of its own with whatever has its signature.
 CREATE VIEW finding_cause AS SELECT finding, cause, reach FROM finding_summary;
+-- What `findings causes` shows of one. Its finding: the open one with the smallest minimised program.
+CREATE VIEW cause_now AS
+SELECT row_number() OVER (ORDER BY g.open DESC, g.severity, g.reach = 'aten', g.cause LIKE '%; not triaged; %', g.nobs DESC, g.cause) AS place,
+  g.cause, s.finding, g.severity, g.reach, s.blame, g.nfindings, g.nobs, g.first_seen, g.last_seen, s.ops, g.open, s.program
+FROM (SELECT c.cause, max(t.open) AS open, min(c.severity) AS severity, max(c.reach) AS reach, count(*) AS nfindings, sum(c.nobs) AS nobs,
+    min(c.first_seen) AS first_seen, max(c.last_seen) AS last_seen
+  FROM finding_summary c JOIN finding_state t ON t.name = c.state GROUP BY c.cause) g
+JOIN finding_summary s ON s.finding = (SELECT b.finding FROM finding_summary b JOIN finding_state t ON t.name = b.state
+  WHERE b.cause = g.cause ORDER BY t.open DESC, b.minimised DESC, b.length, b.first_seen, b.finding LIMIT 1);
 CREATE VIEW v_causes AS
-SELECT number, row_number() OVER (ORDER BY open DESC, severity, reach = 'aten', cause LIKE '%; not triaged; %', nobs DESC, cause) AS place,
-  cause, lower(hex(substr(finding, 1, 4))) AS id, severity, reach, blame, nfindings, nobs,
-  strftime('%Y-%m-%dT%H:%M:%SZ', first_of_all / 1000, 'unixepoch') AS first_seen,
-  strftime('%Y-%m-%dT%H:%M:%SZ', last_of_all / 1000, 'unixepoch') AS last_seen, states, targets, ops, ids, open,
-  lower(hex(program)) AS program, lower(hex(finding)) AS full_id, numbers
-FROM (SELECT g.*, s.finding, s.blame, s.ops, s.program FROM (
-      SELECT s.cause, max(t.open) AS open, min(s.severity) AS severity, max(s.reach) AS reach, count(*) AS nfindings, sum(s.nobs) AS nobs,
-        min(s.first_seen) AS first_of_all, max(s.last_seen) AS last_of_all, group_concat(s.state, ' ') AS states,
-        group_concat(s.target, ' ') AS targets, group_concat(lower(hex(substr(s.finding, 1, 4))), ' ') AS ids,
-        min(printf('%d%d%010d%020d%s', NOT t.open, NOT s.minimised, s.length, s.first_seen + (1 << 62), lower(hex(s.finding)))) AS best,
-        min(s.nth) AS number, group_concat(s.nth, ' ') AS numbers
-      FROM (SELECT *, row_number() OVER (ORDER BY first_seen, finding) AS nth FROM finding_summary) s JOIN finding_state t ON t.name = s.state GROUP BY s.cause) g
-    JOIN finding f ON lower(hex(f.id)) = substr(g.best, -32) JOIN finding_summary s ON s.finding = f.id)
-ORDER BY place;
+SELECT m.number, c.place, c.cause, lower(hex(substr(c.finding, 1, 4))) AS id, c.severity, c.reach, c.blame, c.nfindings, c.nobs,
+  strftime('%Y-%m-%dT%H:%M:%SZ', c.first_seen / 1000, 'unixepoch') AS first_seen,
+  strftime('%Y-%m-%dT%H:%M:%SZ', c.last_seen / 1000, 'unixepoch') AS last_seen, m.states, m.targets, c.ops, m.ids, c.open,
+  lower(hex(c.program)) AS program, lower(hex(c.finding)) AS full_id, m.numbers
+FROM cause_now c JOIN (SELECT cause, group_concat(state, ' ') AS states, group_concat(target, ' ') AS targets,
+    group_concat(lower(hex(substr(finding, 1, 4))), ' ') AS ids, min(nth) AS number, group_concat(nth, ' ') AS numbers
+  FROM (SELECT cause, state, target, finding, row_number() OVER (ORDER BY first_seen, finding) AS nth FROM finding_summary)
+  GROUP BY cause) m ON m.cause = c.cause
+ORDER BY c.place;
 CREATE VIEW v_events AS
 SELECT lower(hex(substr(f.id, 1, 4))) AS id, strftime('%Y-%m-%dT%H:%M:%SZ', e.at / 1000, 'unixepoch') AS at, e.kind,
   e.payload, i.url AS issue, e.tool, lower(hex(f.id)) AS full_id
@@ -214,10 +225,13 @@ FROM counter_total c JOIN run r ON r.id = c.run JOIN environment e ON e.id = c.e
 ORDER BY r.started, c.run, e.target, c.verdict;
 -- Each operator is counted with every program of the blocks in which it could be drawn.
 CREATE VIEW v_tried AS
-SELECT o.op, t.dtype, t.policy, e.target, e.version, sum(t.n) AS programs, sum(t.n * (t.verdict = 'pass')) AS passed,
-  sum(t.n * (t.verdict IN ('mismatch', 'crash', 'hang'))) AS diverging
-FROM tried t JOIN environment e ON e.id = t.environment JOIN operator o ON o.ops = t.ops
-GROUP BY o.op, t.dtype, t.policy, e.target, e.version ORDER BY o.op, t.dtype, t.policy, e.target, e.version;
+WITH blocks AS MATERIALIZED (
+  SELECT *, dense_rank() OVER (ORDER BY dtype, policy, target, version) AS nth
+  FROM (SELECT t.ops, t.dtype, t.policy, e.target, e.version, sum(t.n) AS programs, sum(t.n * (t.verdict = 'pass')) AS passed,
+      sum(t.n * (t.verdict IN ('mismatch', 'crash', 'hang'))) AS diverging
+    FROM tried t JOIN environment e ON e.id = t.environment GROUP BY t.ops, t.dtype, t.policy, e.target, e.version))
+SELECT o.op, b.dtype, b.policy, b.target, b.version, sum(b.programs) AS programs, sum(b.passed) AS passed, sum(b.diverging) AS diverging
+FROM operator o JOIN blocks b ON b.ops = o.ops GROUP BY o.op, b.nth ORDER BY o.op, b.nth;
 CREATE VIEW v_by_version AS
 SELECT lower(hex(substr(f.id, 1, 4))) AS id, s.signature, s.state, s.severity, e.family, e.version, e.device,
   sum(c.n * (c.verdict <> 'pass')) AS nfail, sum(c.n * (c.verdict = 'pass')) AS npass,

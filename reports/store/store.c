@@ -94,7 +94,7 @@ bool finding_severity_find(enum finding_severity *out, const char *name)
 
 #define SUMMARY_COLUMNS                                                                                                                    \
 	"finding, target, version, state, severity, signature, program, length, ops, first_seen, last_seen, nobs, npass, minimised, cause,"    \
-	" reach, blame"
+	" reach, blame, versions"
 
 /* Of one moment: as a campaign writes them, so that a history reads as it happened. Decisions last. */
 #define EVENT_ORDER "' found severity signature note confirmed minimised blame known fixed regressed state duplicate '"

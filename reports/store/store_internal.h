@@ -10,7 +10,7 @@
 
 #include "reports/store/store.h"
 
-enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 5, STORE_MAX_COLS = 12 };
+enum { STORE_APPLICATION_ID = 0x53504653 /* "SPFS" */, STORE_SCHEMA_VERSION = 6, STORE_MAX_COLS = 12 };
 
 /* ---- tables of shared rows ---------------------------------------------------------------------------------------- */
 /* In an order in which references point backwards: merging follows it. */

@@ -4,10 +4,11 @@
 
 /* ---- conditions: text with a %d where a parameter's number goes ------------------------------------------------------------------ */
 
-#define IS_OP "(o.op = ?%d OR substr(o.op, 1, length(?%d) + 1) = ?%d || '.')"
-static const char has_op[] = "EXISTS (SELECT 1 FROM program_op o WHERE o.program = s.program AND " IS_OP ")";
+/* Operators are words of s.ops; without overload, any. */
+static const char has_op[] = "(instr(' ' || s.ops || ' ', ' ' || ?%d || ' ') > 0 OR instr(' ' || s.ops, ' ' || ?%d || '.') > 0)";
 static const char has_op_somewhere[] = "EXISTS (SELECT 1 FROM program_op o WHERE (o.program IN (f.program, s.program) OR o.program IN"
-									   " (SELECT b.program FROM observation b WHERE b.finding = f.id)) AND " IS_OP ")";
+									   " (SELECT b.program FROM observation b WHERE b.finding = f.id)) AND (o.op = ?%d OR"
+									   " substr(o.op, 1, length(?%d) + 1) = ?%d || '.'))";
 /* The target's name or one of its heads, as it is or without version. */
 #define HEAD_OF(name) "(substr(" name ", 1, length(?%d)) = ?%d AND substr(" name " || ':', length(?%d) + 1, 1) IN (':', '@', '+'))"
 static const char is_target[] = "(" HEAD_OF("e.target") " OR " HEAD_OF("e.family || substr(e.target, instr(e.target, ':'))") ")";
@@ -80,12 +81,12 @@ static void list_sql(struct strbuf *sb, const struct store_filter *f)
 	}
 	if (f->ntargets || f->nversions) {
 		sb_puts(sb,
-			" AND EXISTS (SELECT 1 FROM observation_count c JOIN environment e ON e.id = c.environment WHERE c.finding = f.id"
-			" AND c.verdict <> 'pass' AND (");
+			" AND EXISTS (SELECT 1 FROM observation_count c WHERE c.finding = f.id AND c.verdict <> 'pass'"
+			" AND c.environment IN (SELECT e.id FROM environment e WHERE (");
 		conditions(sb, is_target, f->ntargets, " OR ", &parameter);
 		sb_puts(sb, f->ntargets && f->nversions ? ") AND (" : "");
 		conditions(sb, is_version, f->nversions, " OR ", &parameter);
-		sb_puts(sb, "))");
+		sb_puts(sb, ")))");
 	}
 	sb_puts(sb, " ORDER BY ");
 	for (int i = 0; i < f->norders; i++)

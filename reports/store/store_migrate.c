@@ -1,13 +1,12 @@
 /* store_migrate.c: from an older schema to the present one, or from nothing.
  *
- * The one idea: what changes is renamed, what is missing then is created with the words of the present schema, and filled from the
- * renamed. So a migrated store has exactly the tables of a new one, and store_check_schema needs to know one text per version.
- * All of it is one transaction: a migration that fails or is killed leaves the older store. */
+ * The one idea: what follows from other rows goes, what changes is renamed, what is missing then is created with the words of the present
+ * schema, and filled from the renamed. So a migrated store has exactly the tables of a new one, and store_check_schema needs to know one
+ * text per version. All of it is one transaction: a migration that fails or is killed leaves the older store. */
 #include "reports/store/store_internal.h"
 #include "eager/base/version.h"
 
-extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[],
-	store_migrate_5_sql[];
+extern const unsigned char store_migrate_2_aside_sql[], store_migrate_2_fill_sql[], store_migrate_3_sql[], store_migrate_4_sql[];
 
 /* ---- functions for the migration's SQL ----------------------------------------------------------------------------------------- */
 
@@ -90,6 +89,23 @@ static int create_missing(sqlite3 *db)
 	return rc == SQLITE_OK && step != SQLITE_DONE ? step : rc;
 }
 
+/* Views, and the cache that some of them read. Whose they are has been looked at: the older schema's. */
+static int drop_computed(sqlite3 *db)
+{
+	sqlite3_stmt *views = NULL;
+	struct strbuf sql;
+	sb_init(&sql);
+	int step = SQLITE_DONE, rc = sqlite3_prepare_v2(db, "SELECT name FROM main.sqlite_master WHERE type = 'view'", -1, &views, NULL);
+	while (rc == SQLITE_OK && (step = sqlite3_step(views)) == SQLITE_ROW)
+		sb_printf(&sql, "DROP VIEW main.%s;", (const char *)sqlite3_column_text(views, 0));
+	sqlite3_finalize(views);
+	sb_puts(&sql, "DROP TABLE main.finding_summary");
+	if (rc == SQLITE_OK)
+		rc = step == SQLITE_DONE ? sqlite3_exec(db, sql.s, NULL, NULL, NULL) : step;
+	sb_free(&sql);
+	return rc;
+}
+
 static int run_sql(int rc, sqlite3 *db, const unsigned char *sql)
 {
 	return rc == SQLITE_OK ? sqlite3_exec(db, (const char *)sql, NULL, NULL, NULL) : rc;
@@ -107,13 +123,14 @@ static int from_1(sqlite3 *db)
 static int from(int version, sqlite3 *db)
 {
 	int rc = functions(db, true);
+	if (rc == SQLITE_OK)
+		rc = drop_computed(db);
 	if (rc == SQLITE_OK && version < 3)
 		rc = version == 1 ? from_1(db) : create_missing(db);
 	if (version < 3)
 		rc = run_sql(rc, db, store_migrate_3_sql);
 	if (version < 4)
 		rc = run_sql(rc, db, store_migrate_4_sql);
-	rc = run_sql(rc, db, store_migrate_5_sql);
 	if (rc == SQLITE_OK)
 		rc = create_missing(db);
 	return rc == SQLITE_OK ? functions(db, false) : rc;

@@ -8,12 +8,13 @@
 #include "eager/base/escape.h"
 #include "reports/store/store_internal.h"
 
-extern const unsigned char store_schema_sql[], store_schema_1_sql[], store_schema_2_sql[], store_schema_3_sql[], store_schema_4_sql[];
+extern const unsigned char store_schema_sql[], store_schema_1_sql[], store_schema_2_sql[], store_schema_3_sql[], store_schema_4_sql[],
+	store_schema_5_sql[];
 
 const char *store_schema_text(int version)
 {
 	static const unsigned char *const text[] = {
-		store_schema_1_sql, store_schema_2_sql, store_schema_3_sql, store_schema_4_sql, store_schema_sql};
+		store_schema_1_sql, store_schema_2_sql, store_schema_3_sql, store_schema_4_sql, store_schema_5_sql, store_schema_sql};
 	CHECK(version > 0 && version <= ARRAY_LEN(text) && ARRAY_LEN(text) == STORE_SCHEMA_VERSION);
 	return (const char *)text[version - 1];
 }

@@ -73,7 +73,7 @@ static void test_findings_in_order(void)
 	EXPECT_INT(all.cause[0].nvariants, 0);
 	for (int i = 0; i < all.cause[0].nids; i++) {
 		EXPECT_STR(all.cause[0].states[i], state[i]);
-		EXPECT_STR(all.cause[0].numbers[i], arena_printf(&a, "%d", i + 1));
+		EXPECT_INT(all.cause[0].numbers[i], i + 1);
 	}
 	store_close(s, NULL);
 	arena_free(&a);

@@ -155,7 +155,7 @@ static void at_random_operations(void)
 	struct moment moments[NKILLS];
 	for (int k = 0; k < NKILLS; k++)
 		moments[k] =
-			(struct moment){-1, {.countdown = (int)(mix64((uint64_t)k) % (k < 8 ? 150 : 500)), .rc = FAULT_KILL, .torn = k % 2 == 1}};
+			(struct moment){-1, {.countdown = (int)(mix64((uint64_t)k) % (k < 8 ? 150 : 700)), .rc = FAULT_KILL, .torn = k % 2 == 1}};
 	struct tally t = kill_at("operations.db", moments);
 	EXPECT(t.nreported > 20, "only %d findings were written", t.nreported);
 	EXPECT(t.nhot > 3, "only %d kills fell into a transaction", t.nhot);

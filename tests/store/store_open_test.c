@@ -294,7 +294,7 @@ static void forged_summaries(void)
 		"DELETE FROM tried WHERE ops = (SELECT min(ops) FROM tried)", "UPDATE tried SET verdict = 'never'",
 		"UPDATE tried SET policy = policy || 'x' WHERE dtype = (SELECT max(dtype) FROM tried)",
 		("PRAGMA foreign_keys=OFF; INSERT INTO finding_summary SELECT zeroblob(16), target, version, state, severity, signature, program,"
-		 " length, ops, first_seen, last_seen, nobs, npass, minimised, cause, reach, blame FROM finding_summary LIMIT 1")};
+		 " length, ops, first_seen, last_seen, nobs, npass, minimised, cause, reach, blame, versions FROM finding_summary LIMIT 1")};
 	for (int i = 0; i < ARRAY_LEN(forged); i++) {
 		const char *path = sample("forged.db", 3);
 		struct strbuf before, after;
