@@ -30,12 +30,39 @@ headers() { # what Inductor prepares for an installation is kept for other proce
 	expect "of the size beside it" "$(cat "$kept"/*.h.size)" "$(wc -c <"$(ls "$kept"/*.h.gch)")"
 	touch "$tmp/then"
 	sees "one there" "$bug" inductor
-	expect "it was not made again" "" "$(find "$kept" -newer "$tmp/then" -type f)"
+	expect "it was not made again" "" "$(find "$kept" -newer "$tmp/then" -type f -name '*.h*')"
 	truncate -s 1000000 "$kept"/*.h.gch
 	sees "half of one there" "$bug" inductor
 	rm -rf "$XDG_CACHE_HOME"
 	touch "$XDG_CACHE_HOME"
 	sees "a folder that cannot be" "$bug" inductor
+}
+
+kernels() { # what Inductor built is taken by the next process that would build the same; half of it, or other bytes, is not
+	export XDG_CACHE_HOME="$tmp/cache" CXX="$tmp/c++" BUILT="$tmp/built"
+	printf '#!/bin/sh\ncase "$*" in *.main.cpp*) echo "$*" >>"$BUILT" ;; esac\nexec g++ "$@"\n' >"$CXX"
+	chmod +x "$CXX"
+	built() { # built WHAT HOW_MANY_KERNELS: in one process
+		: >"$BUILT"
+		sees "$1" "$bug" inductor
+		expect "$1: built" "$2" "$(wc -l <"$BUILT")"
+	}
+	built "none there" 2
+	expect "kernels of forward and backward" 2 "$(ls "$XDG_CACHE_HOME"/scatterproof/torch/kernels-*/*.so | wc -l)"
+	built "both there" 0
+	for f in "$XDG_CACHE_HOME"/scatterproof/torch/kernels-*/*.so; do
+		truncate -s 5000 "$f"
+	done
+	built "half of each there" 2
+	for f in "$XDG_CACHE_HOME"/scatterproof/torch/kernels-*/*.so; do
+		cp "$bin" "$f"
+	done
+	built "something else there" 2
+	built "both there again" 0
+	CPATH=$tmp built "another environment of the compiler" 2
+	rm -rf "$XDG_CACHE_HOME"/scatterproof/torch/kernels-*
+	chmod 500 "$XDG_CACHE_HOME/scatterproof/torch"
+	[ "$(id -u)" = 0 ] || built "a folder that cannot be written" 2
 }
 
 kept() { # graphs, generated code, a line per operator
