@@ -26,6 +26,90 @@ static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const 
 		sizes_text(a, grad->size, grad->rank), sizes_text(b, output->size, output->rank));
 }
 
+/* ---- layer_norm ---- */
+
+static bool normalized(const struct meta_ctx *c, const struct meta *input, const struct arg *shape)
+{
+	char want[SIZES_TEXT], is[SIZES_TEXT];
+	int64_t size[MAX_LIST];
+	const int n = shape->n;
+	for (int i = 0; i < n; i++)
+		size[i] = shape->ints[i].value;
+	if (n == 0)
+		return err_set(c->err,
+			"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+			"normalized_shape = []");
+	if (n > input->rank || memcmp(size, &input->size[input->rank - n], sizeof *size * (size_t)n) != 0) {
+		sizes_text(want, size, MIN(n, MAX_RANK));
+		return err_set(c->err, "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", want, want + 1,
+			sizes_text(is, input->size, input->rank));
+	}
+	return true;
+}
+
+/* weight or bias: of the normalized sizes; of input's dtype, or of f32 beside a half. */
+static bool parameter(const struct meta_ctx *c, const struct meta *input, const struct arg *shape, int name)
+{
+	const struct meta *m = c->in[op_arg(c->n->op, name)];
+	const bool half = dtype_is_narrow(input->dtype) || !dtype_is_float(input->dtype); /* which are refused behind this */
+	char is[SIZES_TEXT], want[SIZES_TEXT];
+	if (!m)
+		return true;
+	if (m->rank != shape->n || memcmp(m->size, &input->size[input->rank - shape->n], sizeof *m->size * (size_t)m->rank) != 0)
+		return err_set(c->err, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s",
+			name == N_weight ? "weight" : "bias", name == N_weight ? "weight" : "bias", sizes_text(is, m->size, m->rank),
+			sizes_text(want, &input->size[input->rank - shape->n], shape->n));
+	if (m->dtype == input->dtype || (half && m->dtype == DT_F32))
+		return true;
+	if (name == N_bias && c->n->op == OP_native_layer_norm_backward) /* which its kernel does not read */
+		return err_limit(c->err, "a bias of another element type than the forward part has");
+	return meta_numel(input) ? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
+							 : err_limit(c->err, "parameters of other element types without elements");
+}
+
+/* What both rows ask of input and its parameters. */
+static bool parameters(const struct meta_ctx *c, const struct meta *input)
+{
+	const struct arg *shape = &c->n->arg[op_arg(c->n->op, N_normalized_shape)];
+	const struct meta *weight = c->in[op_arg(c->n->op, N_weight)], *bias = c->in[op_arg(c->n->op, N_bias)];
+	if (!normalized(c, input, shape) || !parameter(c, input, shape, N_weight) || !parameter(c, input, shape, N_bias))
+		return false;
+	if (weight && bias && weight->dtype != bias->dtype)
+		return meta_numel(input) && c->n->op == OP_native_layer_norm
+			? err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float")
+			: err_limit(c->err, "parameters of different element types, at which PyTorch does not look here");
+	if (!dtype_is_float(input->dtype))
+		return meta_numel(input) ? dtype_refuse(c->n->op, input->dtype, c->err) : err_limit(c->err, "no elements, of an integer type");
+	return true;
+}
+
+bool meta_layer_norm(struct meta_ctx *c) { return parameters(c, c->in[op_arg(c->n->op, N_input)]) && meta_body(c); }
+
+/* PyTorch trusts the sizes and the layout of what the forward part gave. */
+bool meta_layer_norm_backward(struct meta_ctx *c)
+{
+	const struct meta *input = c->in[A_layer_norm_backward_input], *grad = c->in[A_layer_norm_backward_grad_out];
+	const struct meta *mean = c->in[A_layer_norm_backward_mean], *rstd = c->in[A_layer_norm_backward_rstd];
+	struct meta kept = *input;
+	if (!parameters(c, input))
+		return false;
+	for (int i = 0; i < c->n->arg[A_layer_norm_backward_normalized_shape].n; i++)
+		kept.size[kept.rank - 1 - i] = 1;
+	if (!meta_same_sizes(grad, input) || !meta_same_sizes(mean, &kept) || !meta_same_sizes(rstd, &kept))
+		return err_limit(c->err, "operands of other sizes than the forward part has");
+	const struct meta *any = c->in[A_layer_norm_backward_weight];
+	any = any ? any : c->in[A_layer_norm_backward_bias];
+	const enum dtype moments = any ? any->dtype : input->dtype;
+	if (!meta_is_contiguous(mean) || !meta_is_contiguous(rstd))
+		return err_limit(c->err, "mean or rstd in another layout than the forward part gives");
+	if (grad->dtype != input->dtype || mean->dtype != moments || rstd->dtype != moments)
+		return err_limit(c->err, "operands of other element types than the forward part has");
+	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype
+		&& meta_numel(input)) /* PyTorch asks weight alone whether types are mixed */
+		return same_dtype(c, input, mean);
+	return meta_body(c);
+}
+
 /* ---- nll_loss ---- */
 
 static bool labelled(const struct meta_ctx *c, const struct meta *self, const struct meta *target)

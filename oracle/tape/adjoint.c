@@ -418,9 +418,9 @@ static struct num mean_again(const struct adjoint_pass *s, const sid *e, int64_t
 		mean = num_div(&mean, &k);
 	if (mean.flags & (NUM_NOFIN | NUM_ANY))
 		return mean;
-	struct var_parts p = var_mean_of(s->A->t, e, n, h);
+	struct var_parts p = var_mean_of(s->A->t->val, e, n, h);
 	double rounded = 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
-	if (var_of_one(s->A->t, e, n, h))
+	if (var_of_one(s->A->t->val, e, n, h))
 		rounded = 0;
 	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64, .flags = mean.flags};
 }
@@ -443,7 +443,7 @@ static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const
 	const struct how *h = &s->h;
 	double k = (double)n, dof = k - s->b->param, top = 0;
 	const struct num_format *f = &num_format[h->dt];
-	bool special = false, one = var_of_one(t, e, n, h);
+	bool special = false, one = var_of_one(t->val, e, n, h);
 	for (int64_t i = 0; i < n; i++) {
 		special = special || t->val[e[i]].flags & NUM_SPECIAL;
 		top = fmax(top, finite_mag(&t->val[e[i]]));

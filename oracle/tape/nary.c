@@ -237,7 +237,7 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 	case SF_ANY: return nary_any_all(t, e, n, 1);
 	case SF_ALL: return nary_any_all(t, e, n, 0);
 	case SF_VAR:
-	case SF_VARALL: return nary_var(t, b, e, n, h);
+	case SF_VARALL: return nary_var(t->val, e, n, b->param, h);
 	case SF_LSE: return nary_lse(t, e, n, h);
 	default: BUG("list function %s", sf_name[b->f]);
 	}
