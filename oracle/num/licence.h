@@ -36,7 +36,7 @@ enum {
 	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
 	LF_PRODUCT = 67108864, /* forms of formula.def that say so: of a product, as a tensor of its own or for a quotient */
 	LF_FUSED = 268435456,  /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
-	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
+	LF_LOOSE = NR_LOOSE    /* factors applied to operands or results, terms or sums: overflow on the way is optional */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
 #define LF_ROUND   (NR_IEEE | LF_INEXACT)

@@ -239,8 +239,11 @@ struct num num_ends(enum dtype dt, double low, double high, int flags)
 {
 	low = fmax(low, -DBL_MAX);
 	high = fmin(high, DBL_MAX);
-	double centre = low / 2 + high / 2, rad = fmax(high - centre, centre - low) * (1 + 0x1p-50);
-	return (struct num){.hi = isfinite(rad) ? centre : 0, .rad = fmin(rad, DBL_MAX), .dtype = (int32_t)dt, .flags = flags};
+	struct dd centre = dd_two_sum(low / 2, high / 2);
+	if (fmax(fabs(low), fabs(high)) < 0x1p-900) /* halves may be rounded */
+		centre.lo = 0;
+	double rad = fmax(high / 2 - low / 2, fmax(high - centre.hi - centre.lo, centre.hi - low + centre.lo));
+	return (struct num){.hi = centre.hi, .lo = centre.lo, .rad = fmin(rad * (1 + 0x1p-50), DBL_MAX), .dtype = (int32_t)dt, .flags = flags};
 }
 
 /* The hull where one leaves double, or their distance does. */

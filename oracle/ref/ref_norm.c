@@ -56,14 +56,15 @@ static bool check_dtypes(struct ref_ctx *c, struct rows *r, const struct meta *i
 	bool mixed = r->kept != r->dt, fits = !mixed || (r->dt != DT_F64 && r->kept == DT_F32);
 	for (int k = 0; k < 2; k++)
 		fits = fits && (!pair[k] || pair[k]->meta.dtype == r->kept);
-	bool reads = meta_numel(input) != 0 && (c->n->op == OP_native_layer_norm || !pair[1] || pair[1]->meta.dtype == r->kept);
+	bool forward = c->n->op == OP_native_layer_norm, number = dtype_is_float(r->dt);
+	bool reads = meta_numel(input) != 0 && (forward || !number || !pair[1] || pair[1]->meta.dtype == r->kept);
 	if (!fits && !reads)
 		return ref_unsupported(c, "weights of other dtypes, at which PyTorch does not look");
-	if (!fits)
+	if (!fits && (forward || number))
 		return err_set(c->err, "mixed dtype (CPU): expect parameter to have scalar type of Float");
-	if (!dtype_is_float(r->dt) && meta_numel(input) == 0)
+	if (!number && meta_numel(input) == 0)
 		return ref_unsupported(c, "no elements, of an integer dtype");
-	return dtype_is_float(r->dt) || err_set(c->err, "\"%s\" not implemented for '%s'", kernel, dtype_info[r->dt].c10);
+	return number || err_set(c->err, "\"%s\" not implemented for '%s'", kernel, dtype_info[r->dt].c10);
 }
 
 static bool read_rows(struct ref_ctx *c, struct rows *r, const char *kernel)
