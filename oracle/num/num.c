@@ -210,7 +210,8 @@ struct num num_add_beyond(const struct num *a, const struct num *b, int flags)
 struct num num_mul_beyond(const struct num *a, const struct num *b, int flags)
 {
 	struct big x = big_of(a), y = big_of(b);
-	double sets = x.rad != 0 || y.rad != 0 ? BIG_LOST : 0;
+	const bool zero = (x.c.hi == 0 && x.rad == 0) || (y.c.hi == 0 && y.rad == 0); /* of which nothing is lost */
+	double sets = !zero && (x.rad != 0 || y.rad != 0) ? BIG_LOST : 0;
 	return num_scaled((enum dtype)a->dtype, dd_mul(x.c, y.c),
 		(fabs(x.c.hi) * y.rad + fabs(y.c.hi) * x.rad + x.rad * y.rad) * (1 + 0x1p-50) + sets, x.e + y.e, flags);
 }
