@@ -126,8 +126,8 @@ static bool coerce(
 		*a = (struct arg){.tag = ARG_STR, .str = v->s};
 		return v->tag == RAW_STR || v->tag == RAW_WORD ? true : REFUSE(err, v, op, q, "a word");
 	case K_FLOAT:
-		*a = arg_scalar_f(v->tag == RAW_FLOAT ? v->f : (double)v->i.value);
-		return v->tag == RAW_FLOAT || (v->tag == RAW_INT && v->i.expr < 0) ? true : REFUSE(err, v, op, q, "a number");
+		*a = arg_scalar_f(v->tag == RAW_FLOAT ? v->f : v->tag == RAW_BOOL ? (double)v->b : (double)v->i.value);
+		return v->tag == RAW_FLOAT || v->tag == RAW_BOOL || (v->tag == RAW_INT && v->i.expr < 0) ? true : REFUSE(err, v, op, q, "a number");
 	case K_BOOLS: return coerce_bools(r, a, op, q, v, err);
 	case K_DTYPE: {
 		enum dtype t;

@@ -1,5 +1,6 @@
 /* body.c: shape rule and kernel of rows with a body: the body's program on metas, and on tensors. */
 #include "eager/ops/body.h"
+#include "eager/ops/promote.h"
 
 #include "eager/ops/execute.h"
 #include "eager/ops/layout.h"
@@ -59,8 +60,21 @@ static bool results(struct meta_ctx *c, const struct body *x)
 	return true;
 }
 
+bool body_takes_self(const struct meta_ctx *c)
+{
+	const struct op_info *op = &op_info[c->n->op];
+	const int at = op_self(c->n->op);
+	const struct meta *self = at >= 0 ? c->in[at] : NULL;
+	if (!self || op->dtypes & DTS(self->dtype))
+		return true;
+	return meta_numel(self) ? dtype_refuse(c->n->op, self->dtype, c->err)
+							: err_limit(c->err, "%s without elements of dtype %s", op->name, dtype_info[self->dtype].name);
+}
+
 bool meta_body(struct meta_ctx *c)
 {
+	if (!body_takes_self(c))
+		return false;
 	struct arena a;
 	arena_init(&a);
 	struct execution *e = ARENA_NEW(&a, struct execution, 1);

@@ -19,6 +19,8 @@
 
 #include "eager/lang/build.h"
 
+struct meta_ctx;
+
 struct vjp;
 struct body {
 	struct build *b;      /* may_refuse: the program ends where refusal is set, and has no results */
@@ -54,5 +56,9 @@ struct ints body_last(const struct build *b, int64_t n);
 struct ints body_first(const struct build *b, int64_t n);
 bool body_asked(const struct build *b, const bool *l, int64_t i);
 double body_real(const struct build *b, struct scalar s);
+
+/* Does the row list self's dtype? Its rows would refuse another in words of their own; and PyTorch looks at no dtype where there is no
+ * element. meta_body asks; a shape rule that refuses other things behind this asks before it does. */
+bool body_takes_self(const struct meta_ctx *c);
 
 #endif

@@ -1,4 +1,5 @@
 /* composed.c: what shape rules of rows with a body check that none of the body's rows refuses. */
+#include "eager/ops/body.h"
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
@@ -24,6 +25,103 @@ static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const 
 		"Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'; but %s does not equal %s (while "
 		"checking arguments for softmax_backward)",
 		sizes_text(a, grad->size, grad->rank), sizes_text(b, output->size, output->rank));
+}
+
+/* ---- layer_norm ---- */
+
+static void sizes_of(int64_t size[MAX_LIST], const struct arg *shape)
+{
+	for (int i = 0; i < shape->n; i++)
+		size[i] = shape->ints[i].value;
+}
+
+static bool normalized(const struct meta_ctx *c, const struct meta *input, const struct arg *shape)
+{
+	char want[SIZES_TEXT], is[SIZES_TEXT];
+	int64_t size[MAX_LIST];
+	const int n = shape->n;
+	sizes_of(size, shape);
+	if (n <= input->rank && memcmp(size, &input->size[input->rank - n], sizeof *size * (size_t)n) == 0)
+		return true;
+	sizes_text(want, size, MIN(n, MAX_RANK));
+	return err_set(c->err, "Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s", want, want + 1,
+		sizes_text(is, input->size, input->rank));
+}
+
+/* weight or bias has the normalized sizes. */
+static bool parameter(const struct meta_ctx *c, const struct arg *shape, int name)
+{
+	const struct meta *m = c->in[op_arg(c->n->op, name)];
+	char is[SIZES_TEXT], want[SIZES_TEXT];
+	int64_t size[MAX_LIST];
+	sizes_of(size, shape);
+	if (!m || (m->rank == shape->n && memcmp(m->size, size, sizeof *m->size * (size_t)m->rank) == 0))
+		return true;
+	return err_set(c->err, "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and normalized_shape = %s",
+		name == N_weight ? "weight" : "bias", name == N_weight ? "weight" : "bias", sizes_text(is, m->size, m->rank),
+		sizes_text(want, size, MIN(shape->n, MAX_RANK)));
+}
+
+/* Parameters have input's dtype, or all of them f32 beside halves. Forward, the first alone says whether types are mixed, which is told
+ * before that there is no kernel; backward tells of the kernel first, and does not read bias. */
+static bool parameter_dtypes(const struct meta_ctx *c, const struct meta *input, const struct meta *weight, const struct meta *bias)
+{
+	const bool forward = c->n->op == OP_native_layer_norm, number = dtype_is_float(input->dtype), half = dtype_is_narrow(input->dtype);
+	const enum dtype first = weight ? weight->dtype : bias ? bias->dtype : input->dtype;
+	const bool floats = first == DT_F32 && (!bias || bias->dtype == DT_F32), alike = !bias || bias->dtype == first;
+	const bool mixed = first != input->dtype, fits = mixed ? floats && half : alike;
+	if (number && fits)
+		return true;
+	if (meta_numel(input) == 0)
+		return err_limit(c->err, "element types at which PyTorch does not look, as there are no elements");
+	if (!number && (!forward || !mixed))
+		return dtype_refuse(c->n->op, input->dtype, c->err);
+	if (!forward && (!weight || !mixed || (half && first == DT_F32)))
+		return err_limit(c->err, "a bias of another element type than the forward part has");
+	if (!mixed)
+		return same_dtype(c, weight, bias);
+	return err_set(c->err,
+		floats ? "mixed dtype (CPU): all inputs must share same datatype."
+			   : "mixed dtype (CPU): expect parameter to have scalar type of Float");
+}
+
+/* What both rows ask of input and its parameters. */
+static bool parameters(const struct meta_ctx *c, const struct meta *input)
+{
+	const struct arg *shape = &c->n->arg[op_arg(c->n->op, N_normalized_shape)];
+	if (shape->n == 0)
+		return err_set(c->err,
+			"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+			"normalized_shape = []");
+	return parameter(c, shape, N_weight) && parameter(c, shape, N_bias) && normalized(c, input, shape)
+		&& parameter_dtypes(c, input, c->in[op_arg(c->n->op, N_weight)], c->in[op_arg(c->n->op, N_bias)]);
+}
+
+bool meta_layer_norm(struct meta_ctx *c) { return parameters(c, c->in[op_arg(c->n->op, N_input)]) && meta_body(c); }
+
+/* PyTorch trusts the sizes and the layout of what the forward part gave. */
+bool meta_layer_norm_backward(struct meta_ctx *c)
+{
+	const struct meta *input = c->in[A_layer_norm_backward_input], *grad = c->in[A_layer_norm_backward_grad_out];
+	const struct meta *mean = c->in[A_layer_norm_backward_mean], *rstd = c->in[A_layer_norm_backward_rstd];
+	struct meta kept = *input;
+	if (!parameters(c, input))
+		return false;
+	for (int i = 0; i < c->n->arg[A_layer_norm_backward_normalized_shape].n; i++)
+		kept.size[kept.rank - 1 - i] = 1;
+	if (!meta_same_sizes(grad, input) || !meta_same_sizes(mean, &kept) || !meta_same_sizes(rstd, &kept))
+		return err_limit(c->err, "operands of other sizes than the forward part has");
+	const struct meta *any = c->in[A_layer_norm_backward_weight];
+	any = any ? any : c->in[A_layer_norm_backward_bias];
+	const enum dtype moments = any ? any->dtype : input->dtype;
+	if (!meta_is_contiguous(mean) || !meta_is_contiguous(rstd))
+		return err_limit(c->err, "mean or rstd in another layout than the forward part gives");
+	if (grad->dtype != input->dtype || mean->dtype != moments || rstd->dtype != moments)
+		return err_limit(c->err, "operands of other element types than the forward part has");
+	if (!c->in[A_layer_norm_backward_weight] && moments != input->dtype
+		&& meta_numel(input)) /* PyTorch asks weight alone whether types are mixed */
+		return same_dtype(c, input, mean);
+	return meta_body(c);
 }
 
 /* ---- nll_loss ---- */
@@ -97,7 +195,7 @@ bool meta_softmax_backward(struct meta_ctx *c)
 {
 	const struct meta *grad = c->in[A_softmax_backward_grad_output], *output = c->in[A_softmax_backward_output];
 	int d;
-	if (!dim_wrap(&d, node_int(c->n, A_softmax_backward_dim), grad->rank, c->err) || !same_sizes(c, grad, output))
+	if (!body_takes_self(c) || !dim_wrap(&d, node_int(c->n, A_softmax_backward_dim), grad->rank, c->err) || !same_sizes(c, grad, output))
 		return false;
 	if (grad->dtype == DT_F32 && c->n->arg[A_softmax_backward_input_dtype].dtype == DT_F16 && meta_numel(grad))
 		return err_set(c->err, "expected scalar type Float but found Half");

@@ -138,11 +138,6 @@ static bool is_full(enum dtype t) { return dtype_info[t].rows == DR_FULL; }
 static bool check_rows_of_dtypes(const struct meta_ctx *c, struct err *err)
 {
 	const struct op_info *op = &op_info[c->n->op];
-	const int self = op_self(c->n->op);
-	/* The rows of a body refuse in words of their own; and PyTorch looks at no dtype where there is no element. */
-	if (op->family == F_COMPOSED && self >= 0 && c->in[self] && !(op->dtypes & DTS(c->in[self]->dtype)))
-		return meta_numel(c->in[self]) ? dtype_refuse(c->n->op, c->in[self]->dtype, err)
-									   : err_limit(err, "%s without elements of dtype %s", op->name, dtype_info[c->in[self]->dtype].name);
 	const bool makes = op->family == F_INPUT || op->family == F_FACTORY || op->family == F_VIEW || op->licence == LC_CONVERT;
 	for (int k = 0; k < op->nparam; k++) {
 		const struct arg *a = &c->n->arg[k];

@@ -635,6 +635,13 @@ static bool value_IGNORED(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_NORMALIZED(struct world *w, struct making *m, int k)
+{
+	const int n = 1 + (choose_chance(w->c, 30) ? (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0);
+	m->arg[k] = arg_ints(w->p, &m->meta.size[m->meta.rank - n], n);
+	return true;
+}
+
 static bool value_OWN(struct world *w, struct making *m, int k)
 {
 	(void)w;

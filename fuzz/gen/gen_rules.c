@@ -118,6 +118,7 @@ enum magnitude magnitude_of(int op)
 	case LC_PROD: return MAG_PRODUCTS;
 	case LC_VAR: return MAG_SPREADS;
 	case LC_DIV:
+	case LC_NORM:
 	case LC_TRANS: return MAG_FUNCTION;
 	case NLC: break;
 	}

@@ -84,7 +84,7 @@ static int call(struct parser *p, const char *name)
 	static const struct {
 		const char *name;
 		enum step_kind kind;
-	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}};
+	} of_rows[] = {{"sum", STEP_SUM}, {"mean", STEP_MEAN}, {"max", STEP_MAX}, {"var", STEP_VAR}};
 	struct formula_step s = {.x = choice(p)};
 	s.per_row = per_row(p, s.x);
 	if (str_eq(name, "within")) {
@@ -166,6 +166,8 @@ static int value(struct parser *p)
 			return p->meaning[k];
 	if (name[0] == 's' && name[1] >= '0' && name[1] < '0' + FORMULA_SCALARS && !name[2])
 		return append(p, (struct formula_step){.kind = STEP_SCALAR, .x = name[1] - '0', .per_row = true});
+	if (sf_info[p->f].arity < 0 && str_eq(name, "count"))
+		return append(p, (struct formula_step){.kind = STEP_COUNT, .per_row = true});
 	fail(p, "an unknown name, before");
 }
 
@@ -359,8 +361,11 @@ void formula_parse(struct formula_text *to, enum sf f, int k)
 			: eat_word(&p, "product: ")        ? LF_PRODUCT
 			: eat_word(&p, "in steps: ")       ? LF_TANHB
 			: eat_word(&p, "rounded: ")        ? LF_STEPS
+			: eat_word(&p, "fused: ")          ? LF_FUSED
+			: eat_word(&p, "decomposed: ")     ? LF_DECOMP
 											   : 0;
-		const bool own_kernel = k < 0 ? !(p.to->needs & (LF_TANHB | LF_STEPS)) : (p.to->needs & (LF_ONEDNN | LF_PRODUCT)) != 0;
+		const unsigned in_operators = LF_TANHB | LF_STEPS, kernels = LF_ONEDNN | LF_PRODUCT | LF_DECOMP;
+		const bool own_kernel = k < 0 ? !(p.to->needs & in_operators) : (p.to->needs & kernels) != 0;
 		p.to->kernel = eat_word(&p, "kernel: ") || own_kernel;
 		parse_form(&p, k);
 	}

@@ -24,6 +24,7 @@ enum step_kind {
 	STEP_COTANGENT,
 	STEP_RESULT,
 	STEP_NUMBER,
+	STEP_COUNT,
 	STEP_SCALAR,
 	STEP_NEG,
 	STEP_ADD,
@@ -39,6 +40,7 @@ enum step_kind {
 	STEP_SUM,
 	STEP_MEAN,
 	STEP_MAX,
+	STEP_VAR,
 	STEP_WITHIN,
 	STEP_NEAR,
 	STEP_STORED
@@ -67,6 +69,11 @@ struct formula_text {
 void formula_parse(struct formula_text *to, enum sf f, int k);
 /* One number for the row? */
 static inline bool formula_is_one(const struct formula_text *t) { return t->form[0].step[t->form[0].result].per_row; }
+/* The type that sums inside a formula are formed in: a licence whose operator adds rows up in a half does so behind the formula. */
+static inline enum dtype formula_acc(const struct lic_rule *l)
+{
+	return num_format[l->acc].p < num_format[l->compute].p ? l->compute : l->acc;
+}
 /* Is the value of rows one number for each? */
 bool formula_gives_one(enum sf f);
 

@@ -280,11 +280,12 @@ UNARY(UNROUNDED)
 	return r;
 }
 
-INLINE struct num budget(struct num y, const struct how *h)
+/* y, whose magnitude is `most` at most, with what a library function may be off by. */
+INLINE struct num budget_of(struct num y, double most, const struct how *h)
 {
 	y.dtype = (uint8_t)h->dt;
 	if (!(num_is_exact(&y) && num_fits(h->dt, y.hi, y.lo)) && !(y.flags & NUM_NOFIN)) {
-		num_widen(&y, h->l->ulp * how_ulp(h, num_mag(&y)));
+		num_widen(&y, h->l->ulp * how_ulp(h, most));
 		/* A library function that is not correctly rounded may differ from a value that happens to be representable. */
 		if (y.rad == 0)
 			y.rad = 0x1p-1074;
@@ -292,6 +293,10 @@ INLINE struct num budget(struct num y, const struct how *h)
 	how_last(&y, h);
 	return y;
 }
+INLINE struct num budget(struct num y, const struct how *h) { return budget_of(y, num_mag(&y), h); }
+
+/* Of a function that is below 1 in magnitude: the bound of its radius is not, and units are twice as large from 1 on. */
+INLINE double mag_below_1(const struct num *y) { return fmin(num_mag(y), 1 - 0x1p-53); }
 
 UNARY(EXP) { return budget(num_each(A, each_exp, narrow_of(h)), h); }
 UNARY(LOG) { return budget(num_each(A, each_log, narrow_of(h)), h); }
@@ -312,24 +317,25 @@ UNARY(EXPM1)
 UNARY(TANH)
 {
 	struct num y = num_each(A, each_tanh, narrow_of(h));
+	const double most = mag_below_1(&y);
 	if (h->l->flags & LF_TANH && !num_is_exact(&y))
 		num_widen(&y, (h->l->ulp + 3) * how_ulp(h, 1.0));
-	return budget(y, h);
+	return budget_of(y, most, h);
 }
 
 /* 1/(1 + exp(-a)): errors of exp, sum and quotient are relative to y; when exp(-a) overflows the result is 0. */
 UNARY(SIGMOID)
 {
 	struct num y = num_each(A, each_sigmoid, narrow_of(h));
+	const double m = mag_below_1(&y);
 	if (!num_is_exact(&y)) {
-		double m = num_mag(&y);
 		num_widen(&y, 3 * how_ulp(h, m));
 		if (h->l->flags & LF_EX2 && h->l->compute == DT_F32) /* half an ulp of x * log2 e, log2 e's own error, 2 ulp of ex2.approx */
 			num_widen(&y, m * (fmin(num_mag(A), 128) * 1.25 * 0x1p-24 + 0x1p-22));
 		if (m < 4 / num_format[h->l->compute].max * 4)
 			num_widen(&y, m);
 	}
-	return budget(y, h);
+	return budget_of(y, m, h);
 }
 
 UNARY(SQRT)
@@ -601,7 +607,7 @@ UNARY(MUL)
 			return num_int(h->dt, 0);
 		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, wrap_mul(A->i, B->i));
 	}
-	struct num y = mul_of(A, B, h);
+	struct num y = num_mul(A, B);
 	how_only(&y, h);
 	return y;
 }

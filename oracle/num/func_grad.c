@@ -13,7 +13,7 @@ static bool may_nan(const struct num *a) { return dtype_is_float((enum dtype)a->
 
 INLINE struct num mul_only(const struct num *a, const struct num *b, const struct how *h)
 {
-	struct num r = mul_of(a, b, h);
+	struct num r = num_mul(a, b);
 	how_only(&r, h);
 	return r;
 }

@@ -4,16 +4,6 @@
 
 #include "oracle/num/func.h"
 
-/* One multiplication, unrounded; a factor 0 may skip it where the licence is LF_LOOSE. */
-INLINE struct num mul_of(const struct num *a, const struct num *b, const struct how *h)
-{
-	struct num y = num_mul(a, b);
-	if (UNLIKELY(h->l->flags & LF_LOOSE && y.flags & NUM_NAN && ((num_is_exact(a) && a->hi == 0) || (num_is_exact(b) && b->hi == 0)))) {
-		struct num zero = num_exact(h->dt, 0);
-		y = num_hull(&zero, &y); /* a factor 0 skips the product, infinities and all */
-	}
-	return y;
-}
 /* `to` is 0 where `from` is a zero of known sign; then its own sign is known, too: that of `sign`. */
 INLINE void zero_sign(struct num *to, const struct num *from, double sign)
 {

@@ -17,6 +17,7 @@ static const char *const class_names[NLC] = {
 	[LC_MATMUL] = "matmul",
 	[LC_ACCUM] = "accum",
 	[LC_CONVERT] = "convert",
+	[LC_NORM] = "norm",
 };
 
 const char *licence_entry_name(const struct licence_profile *l, int entry)

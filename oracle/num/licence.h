@@ -15,7 +15,7 @@ enum {
 	LF_IEEE = NR_IEEE,     /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
 	LF_WIDE = NR_WIDE,     /* f16/bf16 intermediates may stay in f32 */
 	LF_FTZ = NR_FTZ,       /* denormals may be flushed */
-	LF_DECOMP = 8,         /* expm1 emitted as exp - 1 */
+	LF_DECOMP = 8,         /* expm1 emitted as exp - 1; forms of formula.def that say so: PyTorch's decompositions */
 	LF_TANH = 4096,        /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
 	LF_RECIP = 16,         /* x / constant as x * (1 / constant) */
 	LF_STEPS = 32,         /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
@@ -35,7 +35,8 @@ enum {
 	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */
 	LF_SCALED = 33554432,  /* x * c - max(x * c) and softmax(x * c) multiply after the difference (x / c, too): products unrounded */
 	LF_PRODUCT = 67108864, /* forms of formula.def that say so: of a product, as a tensor of its own or for a quotient */
-	LF_LOOSE = NR_LOOSE    /* factors (alpha, beta) applied to operands or results, skipped when 0 */
+	LF_FUSED = 268435456,  /* forms of formula.def that say so: (x - m) * r as x * r + -(m * r) */
+	LF_LOOSE = NR_LOOSE    /* factors applied to operands or results, terms or sums: overflow on the way is optional */
 };
 #define LF_INEXACT (NR_WIDE | NR_FTZ | NR_LOOSE) /* for steps that are never THE correctly rounded answer */
 #define LF_ROUND   (NR_IEEE | LF_INEXACT)

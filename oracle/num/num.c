@@ -210,7 +210,8 @@ struct num num_add_beyond(const struct num *a, const struct num *b, int flags)
 struct num num_mul_beyond(const struct num *a, const struct num *b, int flags)
 {
 	struct big x = big_of(a), y = big_of(b);
-	double sets = x.rad != 0 || y.rad != 0 ? BIG_LOST : 0;
+	const bool zero = (x.c.hi == 0 && x.rad == 0) || (y.c.hi == 0 && y.rad == 0); /* of which nothing is lost */
+	double sets = !zero && (x.rad != 0 || y.rad != 0) ? BIG_LOST : 0;
 	return num_scaled((enum dtype)a->dtype, dd_mul(x.c, y.c),
 		(fabs(x.c.hi) * y.rad + fabs(y.c.hi) * x.rad + x.rad * y.rad) * (1 + 0x1p-50) + sets, x.e + y.e, flags);
 }
@@ -239,8 +240,11 @@ struct num num_ends(enum dtype dt, double low, double high, int flags)
 {
 	low = fmax(low, -DBL_MAX);
 	high = fmin(high, DBL_MAX);
-	double centre = low / 2 + high / 2, rad = fmax(high - centre, centre - low) * (1 + 0x1p-50);
-	return (struct num){.hi = isfinite(rad) ? centre : 0, .rad = fmin(rad, DBL_MAX), .dtype = (int32_t)dt, .flags = flags};
+	struct dd centre = dd_two_sum(low / 2, high / 2);
+	if (fmax(fabs(low), fabs(high)) < 0x1p-900) /* halves may be rounded */
+		centre.lo = 0;
+	double rad = fmax(high / 2 - low / 2, fmax(high - centre.hi - centre.lo, centre.hi - low + centre.lo));
+	return (struct num){.hi = centre.hi, .lo = centre.lo, .rad = fmin(rad * (1 + 0x1p-50), DBL_MAX), .dtype = (int32_t)dt, .flags = flags};
 }
 
 /* The hull where one leaves double, or their distance does. */

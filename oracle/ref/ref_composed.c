@@ -20,7 +20,7 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool
 		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
 	if (shifted)
 		op[0] = ref_unrounded(c, op[0], n * len, m->dtype);
-	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len));
+	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, NULL));
 }
 
 static bool forward(struct ref_ctx *c, enum sf f)

@@ -117,7 +117,7 @@ static void may_be_narrowed(struct tape *t, sid first, int64_t n, enum dtype dt)
 	for (int64_t k = 0; k < n && !t->over; k++) {
 		struct num x = t->val[first + (sid)k];
 		bool same = num_is_exact(&x) && num_fits(dt, x.hi, x.lo) && fabs(x.hi) <= f->max;
-		if (same || x.flags & NUM_SPECIAL)
+		if (same || x.flags & (NUM_NOFIN | NUM_ANY))
 			continue;
 		int over = num_mag(&x) >= f->overflow ? x.hi > 0 ? NUM_PINF : NUM_NINF : 0;
 		num_widen(&x, num_half_ulp(f, num_mag(&x)));

@@ -16,7 +16,7 @@ void adjoint_init(struct adjoint *A, struct tape *t)
 /* ---- sums of contributions ---- */
 static struct num of_adj(const struct adj *s, enum dtype dt)
 {
-	return (struct num){.hi = s->hi, .lo = s->lo, .rad = s->rad, .dtype = (uint8_t)dt, .flags = s->flags};
+	return (struct num){.hi = s->hi, .lo = s->flags & NUM_NOFIN ? 0 : s->lo, .rad = s->rad, .dtype = (uint8_t)dt, .flags = s->flags};
 }
 
 /* Consumers are numbered node * SLOTS + operand: a tensor that one operator is given twice gets two gradients, rounded and added. */
@@ -70,6 +70,7 @@ static void add_beyond(struct adj *s, const struct num *c)
 
 static void add_special(struct adj *s, const struct num *c, double size)
 {
+	double finite = (s->flags & NUM_NOFIN ? s->lo : s->hi) + (c->flags & NUM_NOFIN ? 0 : c->hi);
 	struct num now = of_adj(s, (enum dtype)c->dtype), sum;
 	if (s->n == 0)
 		sum = *c;
@@ -80,7 +81,7 @@ static void add_special(struct adj *s, const struct num *c, double size)
 		return;
 	}
 	s->hi = sum.hi;
-	s->lo = sum.lo;
+	s->lo = sum.flags & NUM_NOFIN ? finite : sum.lo;
 	s->rad = sum.rad;
 	s->flags = (uint8_t)(sum.flags & ~NUM_MOVED);
 	s->abs += size;
@@ -195,8 +196,12 @@ static struct num sum_of(const struct adjoint *A, const struct adj *s, enum dtyp
 	if (s->flags & NUM_BEYOND)
 		return huge_sum_of(s, dt, part, (int)(l->flags & LF_ROUND));
 	if (g.flags & (NUM_NOFIN | NUM_ANY)) {
-		if (abs >= own->overflow)
-			adj_either_infinity(&g); /* the finite ones may overflow first */
+		struct sum_parts by = parts_of(s, dt, part);
+		struct num_reach reach = reach_of(s, g.flags & NUM_ANY ? 0 : s->lo, abs);
+		if (abs >= own->overflow && s->onto)
+			adj_either_infinity(&g);
+		else if (abs >= own->overflow) /* the finite ones may overflow first */
+			num_reach_overflow(&g, &reach, by.within + by.across + 0x1p-50, own->overflow, true);
 		return g;
 	}
 	if (s->onto == UINT16_MAX)
@@ -322,9 +327,9 @@ static void pair_block(const struct adjoint_pass *s, int number)
 	for (int64_t i = b->n - 1; i >= 0; i--) {
 		struct num g = finished(s->A, b->first + (sid)i), ga = g, gb = g;
 		if (b->f == SF_MUL) {
-			ga = mul_of(&g, &v[b->b[i]], &s->h);
+			ga = num_mul(&g, &v[b->b[i]]);
 			how_only(&ga, &s->h);
-			gb = mul_of(&g, &v[b->a[i]], &s->h);
+			gb = num_mul(&g, &v[b->a[i]]);
 			how_only(&gb, &s->h);
 		} else if (b->f == SF_SUB) {
 			gb = num_neg(g);
@@ -418,9 +423,9 @@ static struct num mean_again(const struct adjoint_pass *s, const sid *e, int64_t
 		mean = num_div(&mean, &k);
 	if (mean.flags & (NUM_NOFIN | NUM_ANY))
 		return mean;
-	struct var_parts p = var_mean_of(s->A->t, e, n, h);
+	struct var_parts p = var_mean_of(s->A->t->val, e, n, h);
 	double rounded = 2 * num_half_ulp(&num_format[h->l->flags & LF_STEPS ? h->dt : h->l->compute], fabs(p.mean.hi) + p.mean_rad);
-	if (var_of_one(s->A->t, e, n, h))
+	if (var_of_one(s->A->t->val, e, n, h))
 		rounded = 0;
 	return (struct num){.hi = p.mean.hi, .lo = p.mean.lo, .rad = p.mean_rad + rounded, .dtype = DT_F64, .flags = mean.flags};
 }
@@ -443,7 +448,7 @@ static void adj_var(const struct adjoint_pass *s, const sid *e, int64_t n, const
 	const struct how *h = &s->h;
 	double k = (double)n, dof = k - s->b->param, top = 0;
 	const struct num_format *f = &num_format[h->dt];
-	bool special = false, one = var_of_one(t, e, n, h);
+	bool special = false, one = var_of_one(t->val, e, n, h);
 	for (int64_t i = 0; i < n; i++) {
 		special = special || t->val[e[i]].flags & NUM_SPECIAL;
 		top = fmax(top, finite_mag(&t->val[e[i]]));

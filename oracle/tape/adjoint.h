@@ -13,8 +13,9 @@
 #include "oracle/tape/tape.h"
 
 struct adj {
-	double hi, lo, rad, abs;  /* centre, radius and total magnitude of the contributions */
-	uint32_t n;               /* contributions */
+	double hi, lo, rad,
+		abs;    /* centre, radius and total magnitude of the contributions; with NUM_NOFIN lo is what the finite ones add up to */
+	uint32_t n; /* contributions */
 	uint16_t consumers, last; /* operators that sent them; the last one + 1 */
 	int16_t last_bit;         /* smallest exponent of a last set bit among exact contributions */
 	uint8_t p, flags;         /* fewest significand bits of an accumulation type; NUM_* */

@@ -186,6 +186,32 @@ static void run_call(const struct runner *r, const struct formula_step *s, struc
 	}
 }
 
+/* Then a running mean may be finite, too, where a sum overflows. */
+static bool may_be_finite(const struct num *x, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		if (x[i].flags & NUM_NOFIN)
+			return false;
+	return true;
+}
+
+static bool all_equal(const struct num *x, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		if (x[i].rad != 0 || x[i].hi != x[0].hi)
+			return false;
+	return true;
+}
+
+/* What a running mean may be off by where the sum is exact: it holds quotients by 1 to n. */
+static double running_mean(const struct num *x, int64_t n, const struct num_format *f)
+{
+	double abs = 0;
+	for (int64_t i = 0; i < n; i++)
+		abs += num_mag(&x[i]);
+	return f->u * abs + (double)n * f->tiny;
+}
+
 /* Of all elements of the row; x is one number for it, n times, if the step is. */
 static struct num of_row(const struct runner *r, const struct formula_step *s)
 {
@@ -193,8 +219,20 @@ static struct num of_row(const struct runner *r, const struct formula_step *s)
 	const struct num *x = values_of(r, s->x);
 	if (s->kind == STEP_MAX)
 		return n ? nary_extreme(x, r->ids, n, 1, r->inside) : num_exact(r->inside->dt, NAN);
+	if (s->kind == STEP_VAR)
+		return nary_var(x, r->ids, n, 0, r->inside);
 	struct num y = nary_sum(x, r->ids, n, 0, r->inside), count = num_exact(DT_F64, (double)n);
-	return s->kind == STEP_SUM ? y : divided(&y, &count, true, r->inside);
+	if (s->kind == STEP_SUM)
+		return y;
+	y = divided(&y, &count, true, r->inside);
+	if (r->inside->l->flags & LF_WELFORD && n > 2 && !(y.flags & NUM_SPECIAL) && !all_equal(x, n))
+		num_widen(&y, running_mean(x, n, &num_format[r->inside->l->acc]));
+	if (r->inside->l->flags & LF_WELFORD && y.flags & NUM_SPECIAL) {
+		if (may_be_finite(x, n))
+			return num_any(r->inside->dt);
+		y.flags |= NUM_NAN; /* inf - inf, if a number comes behind the infinity */
+	}
+	return y;
 }
 
 static void run_step(const struct runner *r, int k)
@@ -210,6 +248,7 @@ static void run_step(const struct runner *r, int k)
 		return;
 	case STEP_COTANGENT: memcpy(y, r->row->g, (size_t)n * sizeof *y); return;
 	case STEP_RESULT: memcpy(y, r->row->y, (size_t)n * sizeof *y); return;
+	case STEP_COUNT: *y = num_exact(r->inside->dt, (double)r->row->n); return;
 	case STEP_NUMBER:
 	case STEP_SCALAR:
 		*y = num_exact(r->inside->dt, num_rn(r->inside->dt, s->kind == STEP_NUMBER ? s->low : r->h->scalar[s->x], 0));
@@ -251,11 +290,13 @@ static void run_step(const struct runner *r, int k)
 	case STEP_CALL: run_call(r, s, y, n); break;
 	case STEP_SUM:
 	case STEP_MEAN:
-	case STEP_MAX: *y = of_row(r, s); break;
+	case STEP_MAX:
+	case STEP_VAR: *y = of_row(r, s); break;
 	}
 	/* What a function or a sum gives is rounded already, in the type computed in. */
-	bool done =
-		s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt) || (s->kind == STEP_SUM && r->inside->dt == r->h->dt);
+	const bool in_dtype = r->inside->dt == r->h->dt;
+	bool done = s->kind == STEP_MAX || (s->kind == STEP_CALL && called_dtype(r) == r->h->dt)
+		|| ((s->kind == STEP_SUM || s->kind == STEP_VAR) && in_dtype);
 	for (int64_t i = 0; i < n && !done; i++) {
 		if (s->last)
 			how_last(&y[i], r->h);
@@ -270,7 +311,9 @@ static const struct num *run_form(
 	/* An operator's result has the tensor's dtype where the licence says so (LF_STEPS); a kernel's steps never. */
 	struct lic_rule in_kernel = *h->l;
 	in_kernel.flags &= ~(unsigned)LF_STEPS;
-	const struct how inside = {.dt = h->l->compute, .l = h->l}, step = {.dt = h->dt, .l = s->kernel ? &in_kernel : h->l};
+	struct lic_rule in_row = *h->l;
+	in_row.acc = formula_acc(h->l);
+	const struct how inside = {.dt = h->l->compute, .l = &in_row}, step = {.dt = h->dt, .l = s->kernel ? &in_kernel : h->l};
 	struct runner r = {s, row, h, &inside, &step, ids, room};
 	for (int k = 0; k < s->n; k++)
 		run_step(&r, k);

@@ -68,22 +68,32 @@ static double flushed_entries(const struct num *v, const sid *e, int64_t n, cons
 /* Sum with infinities or NaN among the entries: fold the sets, then the rounding error of the finite part. */
 static struct num sum_special(const struct num *v, const sid *e, int64_t n, double steps, const struct how *h)
 {
-	struct num r = num_exact(DT_F64, 0);
+	struct num r = num_exact(DT_F64, 0), abs = r;
 	struct num_reach reach = {0};
-	double abs = 0;
 	for (int64_t k = 0; k < 2 * n; k++) { /* the sure infinities first: the finite terms' sum may be beyond double */
 		const struct num *x = &v[e[k % n]];
 		if (!(x->flags & NUM_NOFIN) != (k >= n))
 			continue;
-		if (k >= n)
-			abs += num_mag(x);
+		if (k >= n && !num_unknown(x)) {
+			const int beyond = x->flags & NUM_BEYOND ? x->flags & ~(NUM_INF | NUM_NAN | NUM_UNDEC) : 0;
+			const struct num centre = {.hi = fabs(x->hi), .dtype = DT_F64, .flags = beyond},
+							 around = {.hi = x->rad, .dtype = DT_F64, .flags = beyond};
+			abs = num_add(&abs, &centre); /* their sum may be beyond double where neither is */
+			abs = num_add(&abs, &around);
+		}
 		num_reach_add(&reach, x);
 		r = num_add(&r, x);
 	}
 	bool sure = r.flags & NUM_NOFIN;
 	r.dtype = (uint8_t)h->dt;
 	if (!(r.flags & NUM_NOFIN) && !num_unknown(&r)) {
-		num_widen(&r, (steps + 1) * num_format[h->l->acc].u * abs);
+		const struct num error = num_scale(abs, (steps + 1) * num_format[h->l->acc].u);
+		if (num_beyond_k(&error) || num_beyond_k(&r)) {
+			const struct num around = {.rad = num_mag(&error), .dtype = DT_F64, .flags = error.flags};
+			r = num_add(&r, &around);
+		} else {
+			num_widen(&r, num_mag(&error));
+		}
 		if (h->l->flags & LF_FTZ)
 			num_widen(&r, flushed_entries(v, e, n, &num_format[h->l->acc]));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
@@ -237,7 +247,7 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 	case SF_ANY: return nary_any_all(t, e, n, 1);
 	case SF_ALL: return nary_any_all(t, e, n, 0);
 	case SF_VAR:
-	case SF_VARALL: return nary_var(t, b, e, n, h);
+	case SF_VARALL: return nary_var(t->val, e, n, b->param, h);
 	case SF_LSE: return nary_lse(t, e, n, h);
 	default: BUG("list function %s", sf_name[b->f]);
 	}

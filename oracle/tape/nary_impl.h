@@ -26,7 +26,7 @@ struct num nary_any_all(const struct tape *t, const sid *e, int64_t n, int want)
 void rows_value(struct tape *t, const struct tape_block *b, const struct how *h);
 
 /* nary_var.c */
-struct num nary_var(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h);
+struct num nary_var(const struct num *v, const sid *e, int64_t n, double correction, const struct how *h);
 struct num nary_lse(const struct tape *t, const sid *e, int64_t n, const struct how *h);
 
 #endif

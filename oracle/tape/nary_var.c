@@ -11,12 +11,12 @@ static const struct num_format *mean_format(const struct how *h)
 }
 
 /* The mean of one entry is that entry, but where a half may be kept in f32 in one place and rounded in another. */
-bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+bool var_of_one(const struct num *v, const sid *e, int64_t n, const struct how *h)
 {
-	return n == 1 && (!dtype_is_narrow(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&t->val[e[0]]));
+	return n == 1 && (!dtype_is_narrow(h->dt) || !(h->l->flags & LF_WIDE) || num_is_exact(&v[e[0]]));
 }
 
-struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+struct var_parts var_mean_of(const struct num *v, const sid *e, int64_t n, const struct how *h)
 {
 	double k = (double)n, s = 1;
 	bool again = false;
@@ -25,14 +25,14 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 		struct dd c = {0, 0};
 		double abs = 0, rad = again ? k * 0x1p-1000 : 0;
 		for (int64_t i = 0; i < n; i++) {
-			const struct num *x = &t->val[e[i]];
+			const struct num *x = &v[e[i]];
 			c = dd_add(c, (struct dd){x->hi * s, x->lo * s});
 			abs += num_mag(x) * s;
 			rad += x->rad * s;
 		}
 		c = dd_div(c, (struct dd){k, 0});
 		p.mean = (struct dd){c.hi / s, c.lo / s};
-		p.mean_rad = (var_of_one(t, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40)) / s;
+		p.mean_rad = (var_of_one(v, e, n, h) ? rad : (rad + k * mean_format(h)->u * abs) / k * (1 + 0x1p-40)) / s;
 		again = !again && !isfinite(abs);
 		s = 0x1p-64;
 	} while (again);
@@ -41,12 +41,12 @@ struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, cons
 
 /* Equal numbers whose mean is that number in every form: sums of 1 to n of them are exact, and so is the quotient. (In f32 alone compilers
  * may divide by approximation, and weigh what they merge by w / w that is not 1.) */
-static bool var_of_equals(const struct tape *t, const sid *e, int64_t n, const struct how *h)
+static bool var_of_equals(const struct num *v, const sid *e, int64_t n, const struct how *h)
 {
-	const struct num *first = &t->val[e[0]];
+	const struct num *first = &v[e[0]];
 	double abs = fabs(first->hi) * (double)n;
 	for (int64_t i = 0; i < n; i++)
-		if (!num_is_exact(&t->val[e[i]]) || t->val[e[i]].hi != first->hi)
+		if (!num_is_exact(&v[e[i]]) || v[e[i]].hi != first->hi)
 			return false;
 	if (first->hi == 0)
 		return true;
@@ -65,13 +65,13 @@ static int beyond(double abs, const struct how *h)
 }
 
 /* The sum of squares about the mean, which is off by md, where squares leave double; errors as in nary_var. */
-static struct num squares_beyond(const struct tape *t, const sid *e, int64_t n, struct dd about, double md, const struct how *h)
+static struct num squares_beyond(const struct num *v, const sid *e, int64_t n, struct dd about, double md, const struct how *h)
 {
 	double k = (double)n, u = num_format[h->l->acc].u;
 	struct num mean = {.hi = about.hi, .lo = about.lo, .dtype = DT_F64}, off = {.rad = md, .dtype = DT_F64}, s = num_mul(&off, &off), all;
 	all = s = num_scale(s, k);
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
+		const struct num *x = &v[e[i]];
 		struct num d = num_sub(x, &mean), square = num_mul(x, x);
 		d = num_mul(&d, &d);
 		s = num_add(&s, &d);
@@ -96,27 +96,27 @@ static struct num over_nothing(const struct num *sum, bool zero, int over, const
 
 /* Two passes: the mean is off by d <= n u mean|x|; sum (x - m')^2 = S + n d^2 - 0, plus n + 3 roundings of S.
  * Welford and pairwise merging (Chan, Golub, LeVeque 1983): error <= c n u kappa S with kappa = sqrt(1 + n mean^2 / S). */
-struct num nary_var(const struct tape *t, const struct tape_block *b, const sid *e, int64_t n, const struct how *h)
+struct num nary_var(const struct num *v, const sid *e, int64_t n, double correction, const struct how *h)
 {
-	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - b->param), sq = 0, abs = 0;
+	double k = (double)n, u = num_format[h->l->acc].u, denom = fmax(0, k - correction), sq = 0, abs = 0;
 	struct dd s = {0, 0};
 	double rad = 0;
 	int flags = 0;
 	bool differ = false;
 	for (int64_t i = 0; i < n; i++)
-		flags |= t->val[e[i]].flags;
+		flags |= v[e[i]].flags;
 	if (n == 0)
 		return num_exact(h->dt, NAN);
 	if (flags & NUM_SPECIAL) {
 		struct num r = num_exact(h->dt, NAN);
 		for (int64_t i = 0; i < n; i++) /* a sure infinity or NaN makes NaN; a possible one anything */
-			if (t->val[e[i]].flags & NUM_NOFIN)
+			if (v[e[i]].flags & NUM_NOFIN)
 				return r;
 		return num_any(h->dt);
 	}
-	struct var_parts p = var_mean_of(t, e, n, h);
+	struct var_parts p = var_mean_of(v, e, n, h);
 	for (int64_t i = 0; i < n; i++) {
-		const struct num *x = &t->val[e[i]];
+		const struct num *x = &v[e[i]];
 		struct dd d = dd_add(num_dd(x), dd_neg(p.mean));
 		s = dd_add(s, dd_mul(d, d));
 		rad += 2 * fabs(d.hi) * x->rad + x->rad * x->rad; /* the mean moves too, but S is stationary in it */
@@ -125,7 +125,7 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 		differ = differ || d.hi != 0;
 	}
 	struct num r = {.hi = s.hi, .lo = s.lo, .dtype = (uint8_t)h->dt, .flags = (uint8_t)(flags & NUM_UNDEC)};
-	bool one = var_of_one(t, e, n, h) || (s.hi == 0 && var_of_equals(t, e, n, h));
+	bool one = var_of_one(v, e, n, h) || (s.hi == 0 && var_of_equals(v, e, n, h));
 	double md = p.mean_rad + fabs(p.mean.hi) * mean_format(h)->u; /* the mean is rounded, too */
 	r.rad = one ? 0 : rad + (k + 5) * u * s.hi + k * md * md;
 	if (h->l->flags & LF_WELFORD && !one)
@@ -133,9 +133,11 @@ struct num nary_var(const struct tape *t, const struct tape_block *b, const sid 
 	if (differ) /* squares that underflow */
 		r.rad += k * num_format[h->l->acc].tiny;
 	if (UNLIKELY(!one && (num_overflowed(s, r.rad) || !isfinite(sq))))
-		r = squares_beyond(t, e, n, p.mean, md, h);
+		r = squares_beyond(v, e, n, p.mean, md, h);
 	bool zero = s.hi == 0 && r.rad == 0;
-	int over = !one && sq >= fmin(num_format[h->l->acc].overflow, DBL_MAX) ? beyond(abs, h) : 0;
+	int over = 0; /* where lanes without an entry are merged, of equal entries, too: 17 of 1e20 in Inductor, one in layer_norm (measured) */
+	if (sq >= fmin(num_format[h->l->acc].overflow, DBL_MAX))
+		over = !one ? beyond(abs, h) : h->l->flags & LF_MERGE ? NUM_NAN : 0;
 	if (denom == 0)
 		return over_nothing(&r, zero, over, h);
 	struct num d = num_exact(DT_F64, denom), y = num_div(&r, &d);

@@ -25,6 +25,19 @@ static double part_of(struct sample_of of)
 	return (of.p == num_format[DT_F32].p ? 1 / sqrt(3) : 2) / sqrt((double)of.n);
 }
 
+/* A number of dt near x that is in v; of f32 where none is: what is kept there, or a set of unrounded numbers. */
+static double number_in(const struct num *v, enum dtype dt, struct dd x, bool kept)
+{
+	const enum dtype wide = dt == DT_F64 ? DT_F64 : DT_F32, in[4] = {kept ? wide : dt, dt, wide, wide};
+	const struct dd near[2] = {x, num_dd(v)};
+	for (int k = 0; k < 4; k++) {
+		const double y = num_rn(in[k], near[k % 2].hi, near[k % 2].lo);
+		if (num_has(v, y))
+			return y;
+	}
+	return num_rn(dt, v->hi, v->lo);
+}
+
 struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id, enum sample_kind kind, struct sample_of of)
 {
 	if (v->flags & NUM_ANY || (v->rad == 0 && v->lo == 0 && !(v->flags & ~NUM_MOVED)))
@@ -44,13 +57,13 @@ struct num sample_one(const struct num *v, enum dtype dt, uint64_t seed, sid id,
 		return num_exact(dt, n ? may_be[(int)((u + 1) / 2 * n) % n] : v->hi);
 	}
 	/* A denormal that may be flushed: zero is the set's edge, and what lies beyond the centre is there only because sets are balls. */
-	if (fabs(v->hi) < num_format[dt].normal * 2 && v->rad >= fabs(v->hi) && v->rad <= fabs(v->hi) * (1 + 0x1p-38))
+	const struct num_format *f = &num_format[dt];
+	if (fabs(v->hi) < f->normal * 2 && v->rad >= fabs(v->hi) && v->rad <= fabs(v->hi) * (1 + 0x1p-18) + 4 * f->tiny)
 		u = v->hi > 0 ? -fabs(u) : fabs(u);
 	double rad = v->rad > SAMPLE_PADDING ? v->rad : 0, part = part_of(of);
 	struct dd x = dd_add_d(num_dd(v), rad * part * u);
 	bool kept = of.wide && dt != DT_F64 && noise(seed + 1, id, kind) < 0;
-	double y = num_rn(kept ? DT_F32 : dt, x.hi, x.lo), centre = num_rn(dt, v->hi, v->lo);
-	return num_exact(dt, num_has(v, y) ? y : centre);
+	return num_exact(dt, number_in(v, dt, x, kept));
 }
 
 bool sample_coin(uint64_t seed, sid id) { return noise(seed, id, SAMPLE_VALUE) < 0; }

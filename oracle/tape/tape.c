@@ -164,6 +164,11 @@ static bool one_constant(const struct tape *t, const sid *id, int64_t n)
 	return tape_is_const(t, id[0]);
 }
 
+static const double *scalars_of(struct tape *t, const double scalar[FORMULA_SCALARS])
+{
+	return scalar ? memcpy(ARENA_NEW(t->arena, double, FORMULA_SCALARS), scalar, FORMULA_SCALARS * sizeof *scalar) : NULL;
+}
+
 sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t n, const double scalar[FORMULA_SCALARS])
 {
 	const struct sf_info *info = &sf_info[f];
@@ -173,7 +178,7 @@ sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], i
 	b->a = op[0];
 	b->b = op[1];
 	b->c = op[2];
-	b->scalar = scalar ? memcpy(ARENA_NEW(t->arena, double, FORMULA_SCALARS), scalar, FORMULA_SCALARS * sizeof *scalar) : NULL;
+	b->scalar = scalars_of(t, scalar);
 	if (n == 0)
 		return b->first;
 	struct how h = block_how(t, b);
@@ -275,7 +280,8 @@ sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_
 	return b->first;
 }
 
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len)
+sid tape_formula(
+	struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, const double scalar[FORMULA_SCALARS])
 {
 	CHECK(sf_info[f].arity < SF_ROWS && dtype_is_float(dt));
 	int64_t n = 0, cost = 0;
@@ -287,6 +293,7 @@ sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3
 	b->c = op[2];
 	b->len = len;
 	b->dim[0] = rows;
+	b->scalar = scalars_of(t, scalar);
 	evaluate(t, b);
 	return b->first;
 }

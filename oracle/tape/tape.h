@@ -83,8 +83,10 @@ sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, c
 sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param);
 /* SF_CUMSUM / SF_CUMPROD: rows*len scalars; entry in row-major order. */
 sid tape_scan(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t rows, int64_t len);
-/* A row of formula.def with R: `rows` rows of len entries of each operand, row-major; rows*len scalars, or one for each row. */
-sid tape_formula(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len);
+/* A row of formula.def with R: `rows` rows of len entries of each operand, row-major; rows*len scalars, or one for each row.
+ * scalar: as of tape_map. */
+sid tape_formula(
+	struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, const double scalar[FORMULA_SCALARS]);
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);
 /* beta * own + alpha * (a @ b), one batch. Libraries scale a factor, the terms or the sum, backward the finished gradients, and with

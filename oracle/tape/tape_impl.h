@@ -102,7 +102,7 @@ struct var_parts {
 	struct dd mean;
 	double mean_rad;
 };
-bool var_of_one(const struct tape *t, const sid *e, int64_t n, const struct how *h); /* x - mean is 0 */
-struct var_parts var_mean_of(const struct tape *t, const sid *e, int64_t n, const struct how *h);
+bool var_of_one(const struct num *v, const sid *e, int64_t n, const struct how *h); /* x - mean is 0 */
+struct var_parts var_mean_of(const struct num *v, const sid *e, int64_t n, const struct how *h);
 
 #endif

@@ -9,7 +9,7 @@ clean() { # a fixed-seed smoke: no finding, nothing unexplained, same programs w
 	"$bin" fuzz --target builtin:eager --programs 1500 --seed 11 --jobs 2 --db "$tmp/c.db" >"$tmp/out" 2>"$tmp/err"
 	expect "exit of a clean campaign" 0 $?
 	has "summary" "$tmp/out" "^0 new findings"
-	expect "programs counted" 1500 "$(sql 'select sum(n) from v_counters' "$tmp/c.db")"
+	expect "programs counted" $((1500 + $(twins "$tmp/out"))) "$(sql 'select sum(n) from v_counters' "$tmp/c.db")"
 	expect "none invalid" 0 "$(sql "select count(*) from v_counters where verdict in ('invalid', 'harness', 'crash', 'hang', 'mismatch')" "$tmp/c.db")"
 	passed=$(sql "select sum(n) from v_counters where verdict = 'pass'" "$tmp/c.db")
 	expect "nearly all pass" yes "$([ "$passed" -ge 1450 ] && echo yes)"

@@ -55,6 +55,8 @@ stands_still() { # nothing below PID has used the processor for a second
 	[ "$before" = "$(ticks $(descendants "$1"))" ]
 }
 gone() { for p in "$@"; do [ "$(cut -d' ' -f3 /proc/"$p"/stat 2>/dev/null || echo Z)" = Z ] || return 1; done; } # gone PID...
+# twins FILE: how many wide twins a campaign whose summary this is has run beside its programs; each has a verdict of its own.
+twins() { sed -n 's/.* suspects: [0-9]*; \([0-9]*\) of them run again .*/\1/p' "$1" | grep . || echo 0; }
 sql() { "$bin" findings sql "$1" --db "$2" | tail -n +2; }
 end() { # the exit code
 	echo "$checks checks, $fails failed"

@@ -56,6 +56,11 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
+        if role == "normed_no_gradient":
+            return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
+        if role == "moment_no_gradient":
+            n = len(self.plain["normalized_shape"])
+            return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
         if role.endswith("no_gradient"):
             self.size = [2, 3]
             self.plain[p["name"]] = torch.zeros(self.size)
@@ -68,6 +73,8 @@ class Example:
         if role in ("index1", "unique1", "ids"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
+        if role == "normed":
+            return self.operand(self.plain["normalized_shape"])
         if role == "labels":
             return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
         if role == "class_weights":

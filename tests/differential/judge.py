@@ -141,7 +141,7 @@ def values(op, call, k, want, got, stats):
     if op["family"] == "composed" or any(p["name"] == "approximate" for p in op["params"]):      # sums that cancel inside
         mag = want.double().abs().nan_to_num(0, 0, 0)
         mag = (mag.max() if mag.numel() else mag).expand(want.shape)
-        if op["licence"] == "VAR" and want.numel():
+        if op["licence"] in ("VAR", "NORM") and want.numel():
             x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
             mag = torch.maximum(mag, x.max() ** 2) if x.numel() else mag
     if ref is not None and (not isinstance(ref, torch.Tensor) or not ref.dtype.is_floating_point or ref.shape != want.shape):
@@ -179,6 +179,8 @@ def gradient(op, call, i, run, want, got, stats):
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():
             s = torch.maximum(s, x.max() * g.max())
+            if op["licence"] == "NORM":     # what goes through the moments is in proportion to rstd^3 and to squares
+                s = torch.maximum(s, x.max() ** 2 * g.max() * run.outs[2].detach().double().nan_to_num(0, 0, 0).max().clamp(min=1) ** 3)
     # rounded to the result's dtype on the way
     coarse = [g.dtype for g in run.gouts if g is not None and torch.finfo(g.dtype).eps > torch.finfo(want.dtype).eps]
     return near(op, want, got, ref, stats, None if s is None else s.expand(want.shape), coarse[0] if coarse else None, call)

@@ -372,7 +372,7 @@ static void put_default(const struct param *q)
 static const char *const kind_name[NKINDS] = {"Tensor", "Tensors", "Size", "Ints", "Dim", "Dims", "Index", "Step", "Int", "Scalar", "bool",
 	"dtype", "format", "str", "float", "bools", "data"};
 static const char *const licence_name[NLC] = {
-	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT"};
+	"MOVE", "ARITH", "MUL", "DIV", "TRANS", "COMPARE", "SUM", "PROD", "MINMAX", "VAR", "SCAN", "MATMUL", "ACCUM", "CONVERT", "NORM"};
 
 static void put_op(int op)
 {

@@ -61,15 +61,16 @@ class Case:
         several = op["nret"] != 1
         names = ["y"]
         if several:
-            names = [f"y{k}" for k in range(len(self.outs))]
-            self.lines += [f"y{k} = getitem(y, {k})" for k in range(len(self.outs))]
+            names = [f"y{k}" for k, o in enumerate(self.outs) if o is not None]
+            self.lines += [f"y{k} = getitem(y, {k})" for k, o in enumerate(self.outs) if o is not None]
         back = []
         if run.grads:
             for k, g in enumerate(run.gouts[:16]):
                 if g is not None:
                     self.lines.append(input_row(f"g{k}", g.shape, contiguous(g.shape), 0, g.dtype, False))
                     self.storages.append(hex_of(g))
-                    back.append(f"{names[k]}: g{k}")
+                    back.append(f"{f'y{k}' if several else 'y'}: g{k}")
+        self.outs = [o for o in self.outs if o is not None]
         if several and not self.outs:
             names = ["x0"] if self.storages else []
         self.lines.append(f"return ({', '.join(names)},)")

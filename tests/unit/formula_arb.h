@@ -28,6 +28,19 @@ static inline void arb_infix(arb_t y, enum step_kind kind, const arb_t a, const 
 	}
 }
 
+/* y is the mean; becomes the variance. */
+static inline void arb_squares_about(arb_t y, const arb_struct *x, int n, slong prec)
+{
+	arb_t sum, d;
+	arb_init(sum), arb_init(d);
+	for (int i = 0; i < n; i++) {
+		arb_sub(d, x + i, y, prec);
+		arb_addmul(sum, d, d, prec);
+	}
+	arb_div_si(y, sum, n, prec);
+	arb_clear(sum), arb_clear(d);
+}
+
 /* 1, 0; -1: the balls do not say. */
 static inline int arb_compared(enum step_kind kind, const arb_t a, const arb_t b)
 {
@@ -47,8 +60,10 @@ static inline void arb_of_row(arb_t y, enum step_kind kind, const arb_struct *x,
 		else
 			arb_add(y, y, x + i, prec);
 	}
-	if (kind == STEP_MEAN)
+	if (kind == STEP_MEAN || kind == STEP_VAR)
 		arb_div_si(y, y, n, prec);
+	if (kind == STEP_VAR)
+		arb_squares_about(y, x, n, prec);
 }
 
 /* out: initialised, n of them; true: one number for the row, out[0]. */
@@ -67,6 +82,7 @@ static inline bool formula_arb(arb_struct *out, const struct formula_text *text,
 			case STEP_COTANGENT: arb_set(y, &r->g[i]); break;
 			case STEP_RESULT: arb_set(y, &r->y[i]); break;
 			case STEP_NUMBER: arb_set_d(y, t->low); break;
+			case STEP_COUNT: arb_set_si(y, r->n); break;
 			case STEP_SCALAR: arb_set_d(y, r->scalar[t->x]); break;
 			case STEP_LESS:
 			case STEP_MOST:
@@ -87,6 +103,7 @@ static inline bool formula_arb(arb_struct *out, const struct formula_text *text,
 			case STEP_CALL: arb_function(t->f)(y, x, prec); break;
 			case STEP_SUM:
 			case STEP_MEAN:
+			case STEP_VAR:
 			case STEP_MAX: arb_of_row(y, t->kind, v[t->x], r->n, prec); break;
 			default: arb_infix(y, t->kind, x, &v[t->y][s->step[t->y].per_row ? 0 : i], prec); break;
 			}

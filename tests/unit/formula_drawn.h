@@ -13,6 +13,7 @@ struct drawn {
 	double (*result)(void *exec, double x);
 	double (*call)(void *exec, enum sf f, double x);
 	double (*sum)(void *exec, double *x, int n);
+	double (*var)(void *exec, const double *x, int n);
 	bool (*coin)(void);
 	unsigned flags; /* of the licence */
 };
@@ -40,6 +41,8 @@ static inline double drawn_of_row(const struct drawn *d, enum step_kind kind, co
 {
 	double copy[DRAWN_ROW], most = n ? x[0] : NAN;
 	memcpy(copy, x, sizeof copy);
+	if (kind == STEP_VAR)
+		return d->var(d->exec, x, n);
 	if (kind != STEP_MAX)
 		return d->sum(d->exec, copy, n) / (kind == STEP_MEAN ? n : 1);
 	for (int i = 1; i < n; i++)
@@ -62,6 +65,7 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_OPERAND: y = r->op[t->x][i]; break;
 			case STEP_COTANGENT: y = r->g[i]; break;
 			case STEP_RESULT: y = r->y[i]; break;
+			case STEP_COUNT: y = r->n; break;
 			case STEP_NUMBER: y = d->step(d->exec, t->low, true); break;
 			case STEP_SCALAR: y = d->step(d->exec, r->scalar[t->x], true); break;
 			case STEP_LESS: y = x < v[t->y][s->step[t->y].per_row ? 0 : i]; break;
@@ -79,6 +83,7 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_CALL: y = d->call(d->exec, t->f, x); break;
 			case STEP_SUM:
 			case STEP_MEAN:
+			case STEP_VAR:
 			case STEP_MAX: y = drawn_of_row(d, t->kind, v[t->x], r->n); break;
 			case STEP_STORED: y = d->flags & LF_STORED && d->coin() ? d->result(d->exec, x) : x; break;
 			case STEP_NEAR: y = x + (d->coin() ? t->high : d->coin() ? -t->high : 0); break;

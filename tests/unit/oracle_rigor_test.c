@@ -205,10 +205,49 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	return out(e, r);
 }
 
+/* The sum of squares about the mean. */
+static double squares(const struct exec *e, const double *entry, int n)
+{
+	double m = 0, q = 0, x[64], z[64];
+	for (int i = 0; i < n; i++) /* those of UNROUNDED are no numbers of the type computed in */
+		x[i] = inner(e, entry[i]);
+	if (chance(50)) { /* two passes */
+		memcpy(z, x, sizeof *x * (size_t)n);
+		m = acc(e, tree_sum(e, z, n) / n);
+		for (int i = 0; i < n; i++)
+			z[i] = acc(e, acc(e, x[i] - m) * acc(e, x[i] - m));
+		return tree_sum(e, z, n);
+	}
+	for (int i = 0; i < n; i++) { /* Welford */
+		double d = acc(e, x[i] - m);
+		m = acc(e, m + acc(e, d / (i + 1)));
+		q = acc(e, q + acc(e, d * acc(e, x[i] - m)));
+	}
+	return q;
+}
+
 /* ---- rows of formula.def: steps ---- */
 static double drawn_step(void *exec, double x, bool kernel) { return kernel ? inner(exec, x) : step(exec, x); }
 static double drawn_result(void *exec, double x) { return out(exec, inner(exec, x)); }
-static double drawn_sum(void *exec, double *x, int n) { return tree_sum(exec, x, n); }
+static double in_row(struct exec *e, const double *x, int n, double (*f)(struct exec *e, const double *x, int n))
+{
+	struct lic_rule rule = *e->l;
+	const struct lic_rule *was = e->l;
+	rule.acc = formula_acc(was);
+	e->l = &rule;
+	double y = f(e, x, n);
+	e->l = was;
+	return y;
+}
+static double sum_in_row(struct exec *e, const double *x, int n)
+{
+	double copy[DRAWN_ROW];
+	memcpy(copy, x, sizeof *x * (size_t)n);
+	return tree_sum(e, copy, n);
+}
+static double var_in_row(struct exec *e, const double *x, int n) { return inner(e, inner(e, squares(e, x, n) / n)); }
+static double drawn_sum(void *exec, double *x, int n) { return in_row(exec, x, n, sum_in_row); }
+static double drawn_var(void *exec, const double *x, int n) { return in_row(exec, x, n, var_in_row); }
 static bool drawn_coin(void) { return chance(30); }
 /* Inside a formula, in the type computed in. */
 static double drawn_call(void *exec, enum sf f, double x)
@@ -226,7 +265,7 @@ static bool is_formula(enum sf f) { return formula_of[f].derivative[0] != NULL; 
 /* Row `row` of a block (all of it, if its formula goes element by element) by its value's steps (k: -1) or derivative k. */
 static bool draw_row(struct exec *e, double *to, const struct tape_block *b, int64_t row, int k)
 {
-	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_coin, e->l->flags};
+	const struct drawn d = {e, drawn_step, drawn_result, drawn_call, drawn_sum, drawn_var, drawn_coin, e->l->flags};
 	const sid *op[3] = {b->a, b->b, b->c};
 	bool maps = sf_info[b->f].arity > 0;
 	int64_t width = maps ? b->n : b->n / b->dim[0];
@@ -303,23 +342,7 @@ static double eval_list(struct exec *e, const struct tape_block *b, sid at, cons
 			s += x[i] != 0;
 		return b->f == SF_ANY ? s > 0 : (int)s == n;
 	case SF_VAR:
-	case SF_VARALL: {
-		double m = 0, q = 0, z[64];
-		memcpy(z, x, sizeof z);
-		if (chance(50)) { /* two passes */
-			m = acc(e, tree_sum(e, z, n) / n);
-			for (int i = 0; i < n; i++)
-				z[i] = acc(e, acc(e, x[i] - m) * acc(e, x[i] - m));
-			q = tree_sum(e, z, n);
-		} else { /* Welford */
-			for (int i = 0; i < n; i++) {
-				double d = acc(e, x[i] - m);
-				m = acc(e, m + acc(e, d / (i + 1)));
-				q = acc(e, q + acc(e, d * acc(e, x[i] - m)));
-			}
-		}
-		return out(e, inner(e, q / fmax(0, n - b->param)));
-	}
+	case SF_VARALL: return out(e, inner(e, squares(e, x, n) / fmax(0, n - b->param)));
 	case SF_LSE: {
 		double m = x[0];
 		for (int i = 1; i < n; i++)
@@ -746,7 +769,7 @@ static struct choice choose(void)
 		return (struct choice){choices[c].f, choices[c].op};
 	for (int f = 0;; f++)
 		if (is_formula((enum sf)f) && c-- == ARRAY_LEN(choices))
-			return (struct choice){(enum sf)f, OP_exp};
+			return (struct choice){(enum sf)f, formula_of[f].value && strstr(formula_of[f].value, "var(") ? OP_native_layer_norm : OP_exp};
 }
 
 /* Where a format ends: its largest and smallest numbers, their roots, so that squares and quotients leave it, and ones. */
@@ -820,9 +843,17 @@ static void add_cast(struct exec *e, int n)
 		tape_map1(&e->t, SF_CAST, other, pick_ids(e, n), n);
 }
 
+static const double *draw_scalars(double scalar[FORMULA_SCALARS])
+{
+	static const double from[] = {0.25, 0.5, 1, 2, -1, 3, 0, 0.1};
+	for (int k = 0; k < FORMULA_SCALARS; k++)
+		scalar[k] = from[below(ARRAY_LEN(from))];
+	return scalar;
+}
+
 static void add_map(struct exec *e, enum sf f, int n)
 {
-	static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5}, numbers[] = {0.25, 0.5, 1, 2, -1, 3, 0, 0.1};
+	static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5};
 	struct tape *t = &e->t;
 	enum dtype dt = f >= SF_EQ && f <= SF_AND ? DT_B8 : e->base;
 	if (f == SF_NOT) {
@@ -838,11 +869,8 @@ static void add_map(struct exec *e, enum sf f, int n)
 		sid *x = pick_ids(e, n), *low = same_constant(e, n, below(5) - 3), *high = chance(20) ? x : same_constant(e, n, below(4));
 		tape_map3(t, f, dt, x, low, high, n);
 	} else if (is_formula(f)) {
-		double scalar[FORMULA_SCALARS];
-		for (int k = 0; k < FORMULA_SCALARS; k++)
-			scalar[k] = numbers[below(ARRAY_LEN(numbers))];
 		const sid *op[3] = {pick_ids(e, n), pick_ids(e, n), pick_ids(e, n)};
-		tape_map(t, f, dt, op, n, scalar);
+		tape_map(t, f, dt, op, n, draw_scalars((double[FORMULA_SCALARS]){0}));
 	} else if (sf_info[f].arity == 1) {
 		tape_map1(t, f, dt, pick_ids(e, n), n);
 	} else {
@@ -883,7 +911,7 @@ static void add_block(struct exec *e, int node)
 		const sid *op[3] = {0};
 		for (int k = 0; k < sf_operands(f); k++)
 			op[k] = pick_ids(e, n * len);
-		tape_formula(&e->t, f, e->base, op, n, len);
+		tape_formula(&e->t, f, e->base, op, n, len, draw_scalars((double[FORMULA_SCALARS]){0}));
 	} else if (f == SF_MATMUL) {
 		int m = 1 + below(3), w = 1 + below(3);
 		tape_matmul(&e->t, e->base, pick_ids(e, m * len), pick_ids(e, len * w), 1, m, len, w);
