@@ -31,6 +31,7 @@ static void viewed(struct decomposition *d, int self)
 RULE(unsqueeze) { viewed(d, d->in[A_unsqueeze_self]); }
 RULE(squeeze) { viewed(d, d->in[A_squeeze_self]); }
 RULE(squeeze_dim) { viewed(d, d->in[A_squeeze_dim_self]); }
+RULE(squeeze_dims) { viewed(d, d->in[A_squeeze_dims_self]); }
 RULE(unsafe_view) { viewed(d, d->in[A_unsafe_view_self]); }
 
 /* A view where there is one, else of a contiguous copy. */

@@ -41,6 +41,7 @@ enum {
 	INVERSE_contiguous = INV_RESHAPED,
 	INVERSE_squeeze = INV_RESHAPED,
 	INVERSE_squeeze_dim = INV_RESHAPED,
+	INVERSE_squeeze_dims = INV_RESHAPED,
 	INVERSE_unsqueeze = INV_RESHAPED,
 	INVERSE_expand = INV_EXPANDED,
 	INVERSE_permute = INV_PERMUTED,

@@ -2,6 +2,7 @@
  * around it: log prefixes, "TRACED GRAPH", `class` lines, the configuration that aot_graphs prints before. Lines of another log record
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
+#include "eager/lang/text_reader.h"
 #include "generated/op_args.h"
 
 #include <ctype.h>
@@ -155,7 +156,7 @@ struct unknown {
 static bool is_known(const char *name)
 {
 	int any;
-	return op_find(name) >= 0
+	return op_find(name) >= 0 || rename_knows(name)
 		|| (!strchr(name + (str_starts(name, "aten.") ? 5 : 0), '.') && op_overloads(&any, 1, name + 5 * str_starts(name, "aten.")) > 0);
 }
 

@@ -225,7 +225,8 @@ static bool node_line(struct text_reader *r)
 		r->defining = node;
 		bool read = token_want(r, "(") && arguments(r, raw, &nraw);
 		r->defining = -1;
-		if (!read || !raw_resolve(r, node, op, raw, nraw, line, opcol))
+		const char *row = op;
+		if (!read || (r->mode == READ_LENIENT && !rename_row(r, &row, raw, &nraw)) || !raw_resolve(r, node, row, raw, nraw, line, opcol))
 			return false;
 	}
 	for (int k = 0; k < op_info[r->p->node[node].op].nparam; k++)

@@ -104,6 +104,12 @@ bool coerce_data(
 /* Gives the node the operator of this name (by its overloads, if the name has none) and its arguments. */
 bool raw_resolve(struct text_reader *r, int node, const char *opname, const struct raw *raw, int nraw, int line, int col);
 
+/* ---- text_rename.c ---- */
+/* Is that a row of the table under another name (prims.rev)? */
+bool rename_knows(const char *name);
+/* If it is, the row's name and arguments instead. */
+bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *nraw);
+
 /* ---- text_unsaid.c ---- */
 /* Is that an argument of ATen's that programs do not have? */
 bool unsaid_knows(const char *name);

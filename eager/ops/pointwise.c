@@ -347,7 +347,8 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
-		bool bound = dtype_is_float(common) && (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max));
+		bool bound = dtype_is_float(common)
+			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (k == op_arg(c->n->op, N_alpha)) {

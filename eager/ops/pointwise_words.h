@@ -3,20 +3,24 @@
  * go again with pointwise_words_end.h. Needed around it: wrap_add, wrap_sub, wrap_mul, int_pow, float_pow, isnan, fabs, bool, enum dtype.
  */
 #if INST_INT
-#define ADD(x, y)    wrap_add(x, y)
-#define SUB(x, y)    wrap_sub(x, y)
-#define MUL(x, y)    wrap_mul(x, y)
-#define NEG(x)       wrap_sub(0, x)
-#define ABS(x)       ((x) < 0 ? wrap_sub(0, x) : (x))
-#define MAXNAN(x, y) ((x) > (y) ? (x) : (y))
-#define MINNAN(x, y) ((x) < (y) ? (x) : (y))
-#define POW(x, y)    int_pow(x, y)
-#define ROW_FLOAT(e) 0
-#define ROW_REAL(e)  0
-#define ROW_SLOPE(e) 0
-#define floor(x)     (x)
-#define ceil(x)      (x)
-#define trunc(x)     (x)
+#define ADD(x, y)     wrap_add(x, y)
+#define SUB(x, y)     wrap_sub(x, y)
+#define MUL(x, y)     wrap_mul(x, y)
+#define NEG(x)        wrap_sub(0, x)
+#define ABS(x)        ((x) < 0 ? wrap_sub(0, x) : (x))
+#define MAXNAN(x, y)  ((x) > (y) ? (x) : (y))
+#define MINNAN(x, y)  ((x) < (y) ? (x) : (y))
+#define POW(x, y)     int_pow(x, y)
+#define BIT_NOT(x)    (k->common == DT_B8 ? (x) == 0 : ~(x))
+#define BIT_AND(x, y) ((x) & (y))
+#define BIT_OR(x, y)  ((x) | (y))
+#define BIT_XOR(x, y) ((x) ^ (y))
+#define ROW_FLOAT(e)  0
+#define ROW_REAL(e)   0
+#define ROW_SLOPE(e)  0
+#define floor(x)      (x)
+#define ceil(x)       (x)
+#define trunc(x)      (x)
 #else
 #define ADD(x, y)     ((x) + (y))
 #define SUB(x, y)     ((x) - (y))
@@ -25,6 +29,10 @@
 #define ABS(x)        fabs((double)(x))
 #define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
 #define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
+#define BIT_NOT(x)    0
+#define BIT_AND(x, y) 0
+#define BIT_OR(x, y)  0
+#define BIT_XOR(x, y) 0
 #define POW(x, y)     float_pow((double)(x), (double)(y), k->common)
 #define ROW_FLOAT(e)  (e)
 #define ROW_REAL(e)   (e)

@@ -12,6 +12,10 @@
 #undef MAXNAN
 #undef MINNAN
 #undef POW
+#undef BIT_NOT
+#undef BIT_AND
+#undef BIT_OR
+#undef BIT_XOR
 #undef ROW_FLOAT
 #undef ROW_REAL
 #undef ROW_SLOPE

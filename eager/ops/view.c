@@ -140,6 +140,25 @@ bool meta_squeeze_dim(struct meta_ctx *c)
 	return true;
 }
 
+bool meta_squeeze_dims(struct meta_ctx *c)
+{
+	bool asked[MAX_RANK] = {0};
+	struct meta *o = view_of_self(c);
+	const struct arg *dims = &c->n->arg[A_squeeze_dims_dim];
+	for (int i = 0; i < dims->n; i++) {
+		int d;
+		if (!dim_wrap(&d, dims->ints[i].value, o->rank, c->err))
+			return false;
+		if (asked[d])
+			return err_set(c->err, "dim %d appears multiple times in the list of dims", d);
+		asked[d] = true;
+	}
+	for (int d = o->rank - 1; d >= 0; d--)
+		if (asked[d] && o->size[d] == 1)
+			meta_remove_dim(o, d);
+	return true;
+}
+
 bool meta_slice(struct meta_ctx *c)
 {
 	const struct node *n = c->n;

@@ -28,6 +28,7 @@ static void unsqueezed(struct vjp *v)
 
 void vjp_squeeze(struct vjp *v) { unsqueezed(v); }
 void vjp_squeeze_dim(struct vjp *v) { unsqueezed(v); }
+void vjp_squeeze_dims(struct vjp *v) { unsqueezed(v); }
 
 void vjp_view(struct vjp *v)
 {

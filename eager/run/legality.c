@@ -129,10 +129,12 @@ static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int mi
 bool legality_version(const struct prog *p, int node, int minor, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	if (n->op != OP_clamp || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
+	if ((n->op != OP_clamp && n->op != OP_clamp_min && n->op != OP_clamp_max) || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
 		return true;
-	for (int k = A_clamp_min; k <= A_clamp_max; k++)
-		if (n->arg[k].tag == ARG_SCALAR && !clamp_bound(&n->arg[k].scalar, n->out[0].meta.dtype, k == A_clamp_min, minor, err))
+	const int bound[] = {op_arg(n->op, N_min), op_arg(n->op, N_max)};
+	for (int k = 0; k < 2; k++)
+		if (bound[k] >= 0 && n->arg[bound[k]].tag == ARG_SCALAR
+			&& !clamp_bound(&n->arg[bound[k]].scalar, n->out[0].meta.dtype, k == 0, minor, err))
 			return false;
 	return true;
 }

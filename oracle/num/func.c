@@ -799,6 +799,15 @@ UNARY(AND)
 	return truth(a == 0 || b == 0 ? 0 : a == 1 && b == 1 ? 1 : -1, h->dt);
 }
 
+UNARY(OR)
+{
+	int a = num_truth(A), b = num_truth(B);
+	return truth(a == 1 || b == 1 ? 1 : a == 0 && b == 0 ? 0 : -1, h->dt);
+}
+UNARY(BIT_AND) { return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, A->i & B->i); }
+UNARY(BIT_OR) { return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, A->i | B->i); }
+UNARY(BIT_XOR) { return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, A->i ^ B->i); }
+
 /* ---- ternary ---- */
 UNARY(SELECT)
 {

@@ -334,6 +334,10 @@ ADJ(NONE) { NOTHING; }
 #define g_GT        g_NONE
 #define g_GE        g_NONE
 #define g_AND       g_NONE
+#define g_OR        g_NONE
+#define g_BIT_AND   g_NONE
+#define g_BIT_OR    g_NONE
+#define g_BIT_XOR   g_NONE
 #define STEPS(id)                                                                                                                          \
 	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \
 		int64_t n, const struct how *h)                                                                                                    \

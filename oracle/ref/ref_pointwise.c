@@ -31,7 +31,16 @@ static struct meta operand(const struct ref_ctx *c, const struct meta *m, enum d
 	return v;
 }
 
-enum common { COMMON_KEEP, COMMON_FLOAT, COMMON_NUMBER, COMMON_WHOLE, COMMON_REAL, COMMON_TURNED, COMMON_ALIKE }; /* pointwise.def */
+enum common {
+	COMMON_KEEP,
+	COMMON_BITS,
+	COMMON_FLOAT,
+	COMMON_NUMBER,
+	COMMON_WHOLE,
+	COMMON_REAL,
+	COMMON_TURNED,
+	COMMON_ALIKE
+}; /* pointwise.def */
 
 /* Argument k is a Python number, whether the schema says Scalar or Tensor. */
 static bool is_number(const struct ref_ctx *c, int k) { return c->n->arg[k].tag == ARG_SCALAR; }
@@ -337,7 +346,11 @@ REFERENCE(addcmul, SELF)
 static bool binary(struct ref_ctx *c, enum sf f, enum common common)
 {
 	struct pair p;
-	return pair_of(c, &p, common, false) && give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	if (!pair_of(c, &p, common, false))
+		return false;
+	if (common == COMMON_BITS && dtype_is_float(p.dt))
+		return err_set(c->err, "%s is not implemented for floats", op_info[c->n->op].name);
+	return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
 }
 
 
@@ -513,6 +526,33 @@ REFERENCE(logical_not, ANEW)
 	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, ref_ids(c, c->in[A_logical_not_self]), meta_numel(m)));
 }
 
+/* -1 - a, in which integers wrap as bits do. */
+REFERENCE(bitwise_not, ANEW)
+{
+	const struct meta *m = meta_of(c, A_bitwise_not_self);
+	const int64_t n = meta_numel(m);
+	const sid *x = ref_ids(c, c->in[A_bitwise_not_self]);
+	if (dtype_is_float(m->dtype))
+		return err_set(c->err, "bitwise_not is not implemented for floats");
+	if (m->dtype == DT_B8)
+		return give_unary(c, DT_B8, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, x, n));
+	const sid *ones = ref_ids_repeat(c, tape_const_i(c->t, m->dtype, -1), n);
+	return give_unary(c, m->dtype, m->dtype, tape_map2(c->t, SF_SUB, m->dtype, ones, x, n));
+}
+
+/* What is not below infinity, nor infinity. */
+REFERENCE(isnan, ANEW)
+{
+	const struct meta *m = meta_of(c, A_isnan_self);
+	const int64_t n = meta_numel(m);
+	if (!dtype_is_float(m->dtype))
+		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_isnan_self]), n, DT_F64); /* f8_e4m3fn has no infinity */
+	const sid *most = ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n);
+	const sid *number = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, x, most, n), n);
+	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, number, n));
+}
+
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
  * all but the negative ones of u8, which wrap (shape_fits). Both measured. */
 enum beyond { BEYOND_NOT, BEYOND_NOTHING, BEYOND_REFUSED };
@@ -524,21 +564,21 @@ static enum beyond beyond(const struct scalar *s, enum dtype dt, bool upper)
 }
 
 /* A bound of clamp as an element of dt. *given is false if it bounds nothing. */
-static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, enum dtype dt)
+static bool bound(struct ref_ctx *c, sid *out, bool *given, int arg, bool upper, enum dtype dt)
 {
 	const struct scalar *s = scalar_of(c, arg);
 	const enum clamp_beyond rule = c->t->lic->semantics.clamp_beyond;
 	*given = ref_given(c, arg);
 	if (!*given)
 		return true;
-	enum beyond b = beyond(s, dt, arg == 2);
+	enum beyond b = beyond(s, dt, upper);
 	if (b != BEYOND_NOT && rule == CLAMP_BEYOND_EITHER)
 		return ref_unsupported(c, "clamp of %s by %lld, which that dtype does not hold: versions of PyTorch between 2.11 and 2.15 differ",
 			dtype_info[dt].name, (long long)s->i);
 	if (b != BEYOND_NOT && rule == CLAMP_BEYOND_MEANT) {
 		*given = false;
 		return b == BEYOND_NOTHING
-			|| err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", arg == 2 ? "max" : "min", (long long)s->i,
+			|| err_set(c->err, "Clamp %s value %lld is outside the representable range of %s", upper ? "max" : "min", (long long)s->i,
 				dtype_info[dt].torch);
 	}
 	if (!shape_fits(c, s, dt, 1)) /* looked at even if there are no elements */
@@ -564,11 +604,47 @@ REFERENCE(clamp, ANEW)
 	int64_t n = meta_numel(m);
 	sid end[2];
 	bool given[2];
-	if (!bound(c, &end[0], &given[0], 1, dt) || !bound(c, &end[1], &given[1], 2, dt))
+	if (!bound(c, &end[0], &given[0], A_clamp_min, false, dt) || !bound(c, &end[1], &given[1], A_clamp_max, true, dt))
 		return false;
 	const sid *x = ref_cast(c, ref_ids(c, c->in[A_clamp_self]), n, dt);
 	const sid *low = given[0] ? ref_ids_repeat(c, end[0], n) : x, *high = given[1] ? ref_ids_repeat(c, end[1], n) : x;
 	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, low, high, n));
+}
+
+/* The same with one bound. A NaN is given as both: it makes everything NaN in each version. */
+static bool clamp_one(struct ref_ctx *c, bool upper)
+{
+	_Static_assert((int)A_clamp_min_min == (int)A_clamp_max_max, "one bound");
+	const struct meta *m = meta_of(c, A_elementwise_self);
+	const struct scalar *s = scalar_of(c, A_clamp_min_min);
+	struct result_type r = SHAPE_TYPE_NONE;
+	enum dtype dt;
+	sid end;
+	bool given;
+	shape_type_tensor(&r, m);
+	shape_type_scalar(&r, s);
+	if (!shape_type(&dt, c, &r))
+		return false;
+	if (dt == DT_B8)
+		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+	if (!bound(c, &end, &given, A_clamp_min_min, upper, dt))
+		return false;
+	const int64_t n = meta_numel(m);
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), n, dt), *limit = given ? ref_ids_repeat(c, end, n) : x;
+	const bool nan = s->kind == SC_FLOAT && isnan(s->f);
+	return give_unary(c, dt, dt, tape_map3(c->t, SF_CLAMP, dt, x, upper && !nan ? x : limit, upper || nan ? limit : x, n));
+}
+REFERENCE(clamp_min, ANEW) { return clamp_one(c, false); }
+REFERENCE(clamp_max, ANEW) { return clamp_one(c, true); }
+
+/* Bounds of the tensor's dtype: one that it does not hold is refused. */
+REFERENCE(hardtanh, ANEW)
+{
+	const enum dtype dt = meta_of(c, A_hardtanh_self)->dtype;
+	if (dtype_is_float(dt)
+		&& (!shape_fits(c, scalar_of(c, A_hardtanh_min_val), dt, 1) || !shape_fits(c, scalar_of(c, A_hardtanh_max_val), dt, 1)))
+		return false;
+	return map(c, SF_HARDTANH, COMMON_REAL);
 }
 
 /* ---- derivatives that are operators: a gradient and what it is taken at, in the common dtype -------------------------------- */

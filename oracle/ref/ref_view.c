@@ -178,6 +178,18 @@ REFERENCE(squeeze_dim, VIEW)
 	return give_view(c, &g);
 }
 
+REFERENCE(squeeze_dims, VIEW)
+{
+	struct geometry g = geometry_of(meta_of(c, A_squeeze_dims_self));
+	bool asked[MAX_RANK];
+	if (!ref_dims(c, asked, A_squeeze_dims_dim, g.rank, false))
+		return false;
+	for (int d = g.rank - 1; d >= 0; d--)
+		if (asked[d] && g.size[d] == 1)
+			drop_dim(&g, d);
+	return give_view(c, &g);
+}
+
 /* Python's slice: bounds count from the end when negative and are clipped. */
 REFERENCE(slice, ANEW)
 {

@@ -46,6 +46,8 @@ class Example:
 
     def operand(self, size, index=None) -> str:
         name = next(self.letters)
+        if index is None and "f32" not in self.op["dtypes"]:
+            index = f"{size}, dtype=i64, seed={{s}}"
         name = name if index is None else name + "0"
         # of zeros PyTorch refuses the gradient of cumprod into another dtype
         positive = ', fill="positive"' if self.op["licence"] in ("TRANS", "DIV", "SCAN") else ""

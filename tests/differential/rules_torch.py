@@ -149,7 +149,7 @@ def parse(lines):
 
 
 # Rules that another PyTorch than 2.11 has changed: compared only there.
-CHANGED = {"clamp": "the gradient at a bound is 0 and bounds outside an integer dtype are refused"}
+CHANGED = dict.fromkeys(("clamp", "clamp_min", "clamp_max"), "the gradient at a bound is 0 and bounds outside an integer dtype are refused")
 
 
 def answers(opcall, requests):

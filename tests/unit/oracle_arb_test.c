@@ -756,6 +756,10 @@ static bool is_discrete(enum sf f)
 	case SF_GT:
 	case SF_GE:
 	case SF_AND:
+	case SF_OR:
+	case SF_BIT_AND:
+	case SF_BIT_OR:
+	case SF_BIT_XOR:
 	case SF_SELECT:
 	case SF_KARGMAX:
 	case SF_KARGMIN:

@@ -193,6 +193,10 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_GT: return x[0] > x[1];
 	case SF_GE: return x[0] >= x[1];
 	case SF_AND: return x[0] != 0 && x[1] != 0;
+	case SF_OR: return x[0] != 0 || x[1] != 0;
+	case SF_BIT_AND: return (int)x[0] & (int)x[1];
+	case SF_BIT_OR: return (int)x[0] | (int)x[1];
+	case SF_BIT_XOR: return (int)x[0] ^ (int)x[1];
 	case SF_CAST: return cast_to(e, b->dt, x[0]);
 	default:
 		if (formula_of[b->f].libm2) {
@@ -738,6 +742,10 @@ static const struct {
 	{SF_GT, OP_gt_Tensor},
 	{SF_GE, OP_ge_Tensor},
 	{SF_AND, OP_logical_and},
+	{SF_OR, OP_logical_or},
+	{SF_BIT_AND, OP_bitwise_and_Tensor},
+	{SF_BIT_OR, OP_bitwise_or_Tensor},
+	{SF_BIT_XOR, OP_bitwise_xor_Tensor},
 	{SF_MINN, OP_amin},
 	{SF_KMAX, OP_topk},
 	{SF_KMIN, OP_min_dim},
@@ -855,11 +863,15 @@ static void add_map(struct exec *e, enum sf f, int n)
 {
 	static const double powers[] = {2, 3, -1, 0.5, 1, 0, 2.5};
 	struct tape *t = &e->t;
-	enum dtype dt = f >= SF_EQ && f <= SF_AND ? DT_B8 : e->base;
+	enum dtype dt = f >= SF_EQ && f <= SF_OR ? DT_B8 : e->base;
 	if (f == SF_NOT) {
 		tape_map1(t, f, DT_B8, pick_ids(e, n), n);
 	} else if (f == SF_CAST) {
 		add_cast(e, n);
+	} else if (f == SF_BIT_AND || f == SF_BIT_OR || f == SF_BIT_XOR) {
+		sid *a = pick_of(e, n, DT_B8), *b = pick_of(e, n, DT_B8);
+		if (a && b)
+			tape_map2(t, f, DT_B8, a, b, n);
 	} else if (f == SF_SELECT) {
 		sid *cond = pick_of(e, n, DT_B8);
 		if (cond)

@@ -191,6 +191,52 @@ static void test_lenient(void)
 	EXPECT(meta_is_contiguous(node_meta(&p, 4)), "a functional scatter of an overlapping base must be dense");
 }
 
+/* Operators that graphs have under other names. */
+static void test_renamed(void)
+{
+	static const char head[] = "class GraphModule(torch.nn.Module):\n"
+							   "    def forward(self, x: \"f32[2, 3][3, 1]cpu\"):\n";
+	static const struct {
+		const char *row, *same, *error;
+	} table[] = {
+		{"torch.ops.prims.convert_element_type.default(x, torch.float16)", "_to_copy(x, dtype=f16)", NULL},
+		{"torch.ops.prims.rev.default(x, [1])", "flip(x, [1])", NULL},
+		{"torch.ops.prims.fma.default(x, x, x)", "addcmul(x, x, x)", NULL},
+		{"torch.ops.aten._unsafe_index.Tensor(x, [None, None])", NULL, "index.Tensor: at least one index must be provided"},
+		{"torch.ops.prims.iota.default(5, start = 3, step = -2, dtype = torch.int64, device = device(type='cpu'), requires_grad = False)",
+			"arange.start_step(3, -7, -2, dtype=i64)", NULL},
+		{"torch.ops.prims.iota.default(5, start = 3, step = 2, dtype = torch.int64, device = device(type='cpu'), requires_grad = True)",
+			NULL, "requires_grad must be False"},
+		{"torch.ops.prims.iota.default(5, start = 3, dtype = torch.int64, device = device(type='cpu'))", NULL, "must be numbers"},
+		{"torch.ops.prims.rev.default(x, [1], 2)", NULL, "has no argument"},
+	};
+	for (int i = 0; i < ARRAY_LEN(table); i++) {
+		struct prog p, q;
+		struct err err;
+		struct strbuf sb, as, got, want;
+		sb_init(&sb);
+		sb_init(&as);
+		sb_init(&got);
+		sb_init(&want);
+		sb_printf(&sb, "%s        y = %s;  x = None\n        return (y,)\n", head, table[i].row);
+		const bool ok = read_text(&p, sb.s, READ_LENIENT, &err);
+		EXPECT(ok == !table[i].error, "%s: %s", table[i].row, ok ? "read" : err.msg);
+		if (!ok) {
+			EXPECT(table[i].error && strstr(err.msg, table[i].error), "%s: %s", table[i].row, err.msg);
+		} else {
+			sb_printf(&as, HEAD "x = input([2, 3], stride=[3, 1], seed=1)\ny = %s\nreturn (y,)\n", table[i].same);
+			EXPECT(read_text(&q, as.s, READ_STRICT, &err), "%s: %s", table[i].same, err.msg);
+			prog_print(&got, &p);
+			prog_print(&want, &q);
+			EXPECT_STR(got.s, want.s);
+		}
+		sb_free(&sb);
+		sb_free(&as);
+		sb_free(&got);
+		sb_free(&want);
+	}
+}
+
 /* Rows that eager refuses, and those that need them, stand without annotations, and only if the program says so. */
 static void test_raises(void)
 {
@@ -314,6 +360,7 @@ int main(int argc, char **argv)
 	RUN(test_items);
 	RUN(test_sizes);
 	RUN(test_lenient);
+	RUN(test_renamed);
 	RUN(test_raises);
 	RUN(test_scalars);
 	round_trip_files(argc - 1, argv + 1);

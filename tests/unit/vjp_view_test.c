@@ -136,6 +136,7 @@ static void put_call(struct strbuf *sb, int op, const struct shape *s)
 	case OP_slice_Tensor:
 		sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")", name, d, below(7) - 3, below(9) - 3, 1 + below(3));
 		break;
+	case OP_squeeze_dims: sb_printf(sb, "%s(x, [%" PRId64 "])", name, d); break;
 	case OP_select_int: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ")", name, d, below(5) - 2); break;
 	case OP_view:
 	case OP_unsafe_view: put_view(sb, name, s); break;

@@ -77,6 +77,14 @@ static bool real_value(const struct prog *p, const struct node *n)
 	return arg_of(n, N_value)->scalar.kind == SC_FLOAT;
 }
 
+/* torch.nn.functional.hardtanh refuses a lower bound above the upper one. */
+static bool bounds_in_order(const struct prog *p, const struct node *n)
+{
+	(void)p;
+	const struct scalar *low = &arg_of(n, N_min_val)->scalar, *high = &arg_of(n, N_max_val)->scalar;
+	return !((low->kind == SC_FLOAT ? low->f : (double)low->i) > (high->kind == SC_FLOAT ? high->f : (double)high->i));
+}
+
 static bool no_holes(const struct prog *p, const struct node *n)
 {
 	(void)p;
@@ -123,6 +131,7 @@ static const struct condition {
 	CONDITION(has_dtype),
 	CONDITION(converts),
 	CONDITION(real_value),
+	CONDITION(bounds_in_order),
 	CONDITION(no_holes),
 	CONDITION(an_index),
 	CONDITION(assigned_at_once),
