@@ -5,6 +5,8 @@
 #include "oracle/ref/layout.h"
 #include "tests/test.h"
 
+#include <float.h>
+
 /* The definitions, cell by cell. */
 struct counted {
 	bool overlaps, dense;
@@ -118,8 +120,25 @@ static void rounding(void)
 	}
 }
 
+/* Of a product with zero nothing is lost, whatever the other factor is; and an interval is no wider than its ends are apart. */
+static void sets(void)
+{
+	const struct num most = {.hi = DBL_MAX, .rad = 1, .dtype = DT_F64}, far = num_add(&most, &most), zero = num_exact(DT_F64, 0);
+	const struct num product = num_mul(&zero, &far), both = num_ends(DT_F64, 0, 2, 0), next = num_ends(DT_F64, 1, 1 + DBL_EPSILON, 0);
+	EXPECT(num_beyond_k(&far) > 0, "2e308 is beyond double");
+	EXPECT(num_is_exact(&product) && product.hi == 0, "%g +- %g flags %x", product.hi, product.rad, (unsigned)product.flags);
+	EXPECT(num_has(&both, 0) && num_has(&both, 2) && both.rad < 1 + 0x1p-40, "%g +- %g", both.hi, both.rad);
+	EXPECT(num_has(&next, 1) && num_has(&next, 1 + DBL_EPSILON) && next.rad < DBL_EPSILON * 0.75, "%g +- %g", next.hi, next.rad);
+	for (int k = 0; k < 64; k++) {
+		const double low = ldexp(k % 8 - 5, k % 2 ? -1070 : 1000), high = low + ldexp(1 + k % 5, k % 3 ? -1072 : 1001);
+		const struct num r = num_ends(DT_F64, low, high, 0);
+		EXPECT(num_has(&r, low) && num_has(&r, high), "%d: %g, %g", k, low, high);
+	}
+}
+
 int main(void)
 {
+	RUN(sets);
 	RUN(small_layouts);
 	RUN(large_layouts);
 	RUN(wrapping);

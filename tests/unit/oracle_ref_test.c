@@ -1,5 +1,7 @@
 /* oracle_ref_test.c: the reference against answers worked out by hand. */
+#include "generated/op_id.h"
 #include "oracle/ref/refrun.h"
+#include "oracle/tape/adjoint.h"
 #include "tests/test.h"
 #include "fuzz/triage/profile.h"
 
@@ -215,6 +217,50 @@ static void test_liberties(void)
 	}
 }
 
+static void begin_tape(struct tape *t, int op)
+{
+	struct licence_profile *l = ARENA_NEW(&arena, struct licence_profile, 1);
+	EXPECT(profile_named(l, "builtin:eager"), "no licence");
+	tape_init(t, &arena, l, TAPE_LIMITS_DEFAULT);
+	tape_at(t, 0, op);
+}
+
+/* What a surely infinite contribution makes of a gradient's sum: the finite ones may reach the other infinity first, and then NaN comes of
+ * it, never that infinity; those of its own sign change nothing. */
+static void test_gradient_beside_infinity(void)
+{
+	for (int sign = -1; sign <= 1; sign += 2) {
+		struct tape t;
+		struct adjoint A;
+		begin_tape(&t, OP_sum);
+		const struct num x = num_exact(DT_F16, 1),
+						 g[] = {num_exact(DT_F16, sign * 40000.0), num_exact(DT_F16, -INFINITY), num_exact(DT_F16, sign * 40000.0)};
+		const sid id = tape_sets(&t, DT_F16, &x, 1);
+		adjoint_init(&A, &t);
+		for (int k = 0; k < ARRAY_LEN(g); k++)
+			adjoint_seed(&A, id, &g[k], k + 1);
+		const struct num sum = adjoint_of(&A, id);
+		EXPECT(num_has(&sum, -INFINITY) && !num_has(&sum, INFINITY) && num_has(&sum, NAN) == (sign > 0), "flags %x", (unsigned)sum.flags);
+	}
+}
+
+/* Beside a term that may be infinite the others' roundings count, near the end of double, too. */
+static void test_sum_beside_infinity(void)
+{
+	const double most = 0x1.fffffffffffffp1023, rad = 0x1p972;
+	struct tape t;
+	begin_tape(&t, OP_sum);
+	const struct num x[] = {
+		{.hi = -most, .rad = rad, .dtype = DT_F64, .flags = NUM_NINF | NUM_UNDEC}, num_exact(DT_F64, 8.875), num_exact(DT_F64, 3)};
+	const sid id = tape_sets(&t, DT_F64, x, ARRAY_LEN(x));
+	sid *e = tape_ids(&t, ARRAY_LEN(x));
+	for (int k = 0; k < ARRAY_LEN(x); k++)
+		e[k] = id + (sid)k;
+	const sid first = tape_rows(&t, SF_SUM, DT_F64, e, 1, ARRAY_LEN(x), 0); /* which moves values */
+	const struct num *sum = tape_val(&t, first);
+	EXPECT(sum->rad > rad + 3 * 0x1p-53 * most && sum->flags & NUM_NINF, "%g +- %g flags %x", sum->hi, sum->rad, (unsigned)sum->flags);
+}
+
 int main(void)
 {
 	arena_init(&arena);
@@ -223,6 +269,8 @@ int main(void)
 	RUN(test_overlapping_leaf);
 	RUN(test_undecided_winner);
 	RUN(test_reordered_by_rounding);
+	RUN(test_gradient_beside_infinity);
+	RUN(test_sum_beside_infinity);
 	RUN(test_liberties);
 	arena_free(&arena);
 	return TEST_END();
