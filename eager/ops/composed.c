@@ -189,6 +189,36 @@ bool meta_nll_loss_backward(struct meta_ctx *c)
 	return same_dtype(c, self, grad) && (each || same_dtype(c, self, total)) && meta_body(c);
 }
 
+/* ---- mse_loss ---- */
+
+/* PyTorch takes operands that broadcast, and of two dtypes; of those its backward raises, or gives a gradient of other sizes. */
+static bool alike(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	const int64_t reduction = node_int(c->n, op_arg(c->n->op, N_reduction));
+	if (self->dtype != target->dtype)
+		return err_limit(c->err, "%s of two dtypes", op_info[c->n->op].name);
+	if (!meta_same_sizes(self, target))
+		return err_limit(c->err, "%s of operands that broadcast", op_info[c->n->op].name);
+	if (reduction < 0 || reduction > 2)
+		return err_limit(c->err, "reduction %lld", (long long)reduction);
+	return dtype_is_float(self->dtype) || dtype_refuse(c->n->op, self->dtype, c->err);
+}
+
+bool meta_mse_loss(struct meta_ctx *c) { return alike(c, c->in[A_mse_loss_self], c->in[A_mse_loss_target]) && meta_body(c); }
+
+bool meta_mse_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_mse_loss_backward_self], *grad = c->in[A_mse_loss_backward_grad_output];
+	if (!alike(c, self, c->in[A_mse_loss_backward_target]))
+		return false;
+	if (grad->dtype != self->dtype)
+		return err_limit(c->err, "mse_loss_backward of two dtypes: 2.11 refuses, 2.15 computes");
+	for (int d = 1; d <= grad->rank; d++)
+		if (grad->rank > self->rank || (grad->size[grad->rank - d] != 1 && grad->size[grad->rank - d] != self->size[self->rank - d]))
+			return err_limit(c->err, "a gradient that does not broadcast to self");
+	return meta_body(c);
+}
+
 /* ---- softmax ---- */
 
 bool meta_softmax_backward(struct meta_ctx *c)

@@ -265,3 +265,75 @@ REFERENCE(nll_loss_backward, ANEW)
 		out[s.sample[k] * s.classes + s.label[k]] = slope[k];
 	return out != NULL;
 }
+
+/* ---- mse_loss ---- */
+
+/* Sizes and dtypes; the numbers of SQUARED_DISTANCE. */
+static bool mse_operands(struct ref_ctx *c, const struct meta *self, const struct meta *target, double scalar[FORMULA_SCALARS])
+{
+	const int64_t reduction = ref_arg_int(c, shape_param(c, N_reduction)), n = meta_numel(self);
+	if (self->dtype != target->dtype || !meta_same_sizes(self, target))
+		return ref_unsupported(c, "%s of operands that differ in dtype or sizes", op_info[c->n->op].name);
+	if (!dtype_is_float(self->dtype))
+		return err_set(c->err, "%s is not implemented for integers", op_info[c->n->op].name);
+	if (reduction < NONE || reduction > SUM)
+		return ref_unsupported(c, "reduction %lld, which PyTorch refuses or takes for a sum", (long long)reduction);
+	scalar[0] = reduction == MEAN ? 2.0 / (double)n : 2;
+	scalar[1] = dtype_round(self->dtype, scalar[0]);
+	scalar[2] = reduction == MEAN ? (double)n : 1;
+	return true;
+}
+
+/* Operators of the dtype: a difference, its square, their sum or mean. The derivative is one kernel, which knows how many there are. */
+REFERENCE(mse_loss, ANEW)
+{
+	const struct meta *self = meta_of(c, A_mse_loss_self), *target = meta_of(c, A_mse_loss_target);
+	const int64_t reduction = ref_arg_int(c, A_mse_loss_reduction), n = meta_numel(self);
+	const enum dtype dt = self->dtype, in = dtype_compute(dt);
+	double scalar[FORMULA_SCALARS] = {0};
+	if (!mse_operands(c, self, target, scalar))
+		return false;
+	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_self]), ref_ids(c, c->in[A_mse_loss_target])};
+	/* Or 0 times an infinite difference comes back. */
+	const sid *a = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[0], n), n),
+			  *b = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[1], n), n);
+	const sid *d = ref_ids_block(c, tape_map2(c->t, SF_SUB, dt, a, b, n), n);
+	const sid *value = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, d, d, n), n);
+	const sid *held = ref_ids_block(c, tape_map(c->t, SF_SQUARED_DISTANCE, dt, x, n, scalar), n);
+	if (reduction == NONE) {
+		const struct meta op[2] = {*self, *target};
+		int64_t stride[MAX_RANK];
+		shape_iterator(stride, self->size, self->rank, op, 2);
+		return ref_out_block(c, 0, dt, self->size, self->rank, stride, tape_map2(c->t, SF_GRAFT, dt, value, held, n));
+	}
+	sid total = tape_rows(c->t, SF_SUM, in, ref_cast(c, value, n, in), 1, n, 0), shares = tape_rows(c->t, SF_SUM, dt, held, 1, n, 0);
+	if (reduction == MEAN)
+		total = tape_map2(c->t, SF_DIV, dt, ref_ids_repeat(c, total, 1), ref_ids_repeat(c, tape_const_f(c->t, in, (double)n), 1), 1);
+	else if (in != dt)
+		total = tape_map1(c->t, SF_CAST, dt, ref_ids_repeat(c, total, 1), 1);
+	return ref_out_block(
+		c, 0, dt, NULL, 0, NULL, tape_map2(c->t, SF_GRAFT, dt, ref_ids_repeat(c, total, 1), ref_ids_repeat(c, shares, 1), 1));
+}
+
+REFERENCE(mse_loss_backward, ANEW)
+{
+	const struct meta *self = meta_of(c, A_mse_loss_backward_self), *target = meta_of(c, A_mse_loss_backward_target);
+	const struct meta *grad = meta_of(c, A_mse_loss_backward_grad_output);
+	const int64_t n = meta_numel(self);
+	const enum dtype dt = self->dtype;
+	int64_t size[MAX_RANK];
+	int rank = self->rank;
+	double scalar[FORMULA_SCALARS] = {0};
+	if (!mse_operands(c, self, target, scalar))
+		return false;
+	memcpy(size, self->size, sizeof size);
+	if (!shape_broadcast(c, size, &rank, grad))
+		return false;
+	if (grad->dtype != dt)
+		return ref_unsupported(c, "mse_loss_backward of two dtypes: 2.11 refuses, 2.15 computes");
+	if (rank != self->rank || shape_numel(size, rank) != n)
+		return ref_unsupported(c, "mse_loss_backward of a gradient that does not broadcast to self");
+	const sid *g = shape_expand_ids(c, ref_ids(c, c->in[A_mse_loss_backward_grad_output]), grad, size, rank);
+	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_backward_self]), ref_ids(c, c->in[A_mse_loss_backward_target]), g};
+	return ref_out_block(c, 0, dt, size, rank, NULL, tape_map(c->t, SF_DISTANCE_BACKWARD, dt, x, n, scalar));
+}
