@@ -53,7 +53,7 @@ enum role_flag {
 	RF_FOLLOWS_LAST = 1 << 7, /* from all others */
 	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
 	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
-	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (it raises in backward, or gives None): such programs are not taken */
+	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (raises in backward, or gives None), or we have none: not taken */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */

@@ -50,6 +50,8 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
 		return false;
+	if (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, node))
+		return false;
 	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
 		return false;
 	if (needs_elements(op) && meta_numel(m) == 0 && !w->alone)
@@ -94,7 +96,8 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
-	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED || (w->lane && !choose_chance(w->c, 30));
+	spec.no_grad =
+		op_has(m->op, T_MUTATES) || q->role == R_PACKED || role_has(q->role, RF_NO_GRADIENT) || (w->lane && !choose_chance(w->c, 30));
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
@@ -236,7 +239,7 @@ static int existing(struct world *w, const struct making *m, const struct param 
 	if (!chance(w, PF_reuse))
 		return -1;
 	for (int i = w->p->nnode - 1; i >= 0 && n < ARRAY_LEN(found); i--) {
-		if (!w->fact[i].usable)
+		if (!w->fact[i].usable || (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, i)))
 			continue;
 		const struct meta *a = node_meta(w->p, i);
 		if (a->dtype != t)
@@ -281,7 +284,7 @@ static int operand(struct world *w, const struct making *m, const struct param *
 		return node;
 	draw_broadcast(w, &s, fit);
 	struct input_spec spec = {.dtype = t, .positive = is_transcendental(m->op), .fill = t == DT_B8 && q->role == R_MASK ? "mask" : NULL};
-	spec.no_grad = op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype);
+	spec.no_grad = role_has(q->role, RF_NO_GRADIENT) || (op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype));
 	return add_input(w, &s, &spec);
 }
 
@@ -579,6 +582,25 @@ static int operand_LIKE(struct world *w, struct making *m, const struct param *q
 static int operand_VALUES(struct world *w, struct making *m, const struct param *q)
 {
 	return like_operand(w, m, q, OP_index_Tensor, FIT_BCAST_TO);
+}
+
+/* What slides, as it was drawn (value_SLIDING). */
+static int operand_FILTER(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, m->meta.dtype, shape_of(&m->strided), FIT_SAME);
+}
+
+static int operand_FILTER_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_FILTER(w, m, q); }
+
+static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	return like_operand(w, m, q, OP_convolution, FIT_SAME);
+}
+
+static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = {.rank = 1, .size = {m->strided.size[0]}};
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
 static int operand_LABELS(struct world *w, struct making *m, const struct param *q)

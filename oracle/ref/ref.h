@@ -97,6 +97,8 @@ const int64_t *ref_ints(struct ref_ctx *c, const struct ref_tensor *t);
 sid *ref_out(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride);
 /* The same for a block of consecutive scalars: numel ids first, first+1, …. */
 bool ref_out_block(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, sid first);
+/* Result k is not there (None). */
+bool ref_out_none(struct ref_ctx *c, int k);
 /* The same for an array of ids made elsewhere. */
 bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, int rank, const int64_t *stride, const sid *ids);
 /* Result k is a view of argument `arg` with this geometry (dtype and device are the argument's). Use the argument's

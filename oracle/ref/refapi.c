@@ -270,6 +270,15 @@ bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, i
 	return true;
 }
 
+bool ref_out_none(struct ref_ctx *c, int k)
+{
+	const int64_t nothing = 0;
+	if (!ref_out(c, k, DT_F32, &nothing, 1, NULL))
+		return false;
+	c->out[k].meta.absent = true;
+	return true;
+}
+
 bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset)
 {
 	struct meta *m = &c->out[k].meta;

@@ -73,7 +73,8 @@ class Run:
             for i, t in enumerate(call.tensors):
                 leaf = None
                 # PyTorch's gradient of it is wrong, or it has none.
-                if op["params"][t.where[0]]["role"] in ("packed", "class_weights", "total"):
+                role = op["params"][t.where[0]]["role"]
+                if role in ("packed", "class_weights", "total") or role.endswith("no_gradient"):
                     out.append((t.tensor(), None))
                     continue
                 if calls.has_gradient(t.dtype) and (i == 0 or not only_self):
