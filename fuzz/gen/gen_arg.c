@@ -427,6 +427,91 @@ static bool value_COUNT(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* ---- windows that slide ---- */
+
+static void set_list(struct world *w, struct making *m, int name, const int64_t *v, int n)
+{
+	const int k = op_arg(m->op, name);
+	if (k < 0)
+		return;
+	m->arg[k] = arg_ints(w->p, v, n);
+	m->done[k] = true;
+}
+
+/* A divisor of n, mostly 1 or n itself. */
+static int64_t draw_divisor(struct world *w, int64_t n)
+{
+	int64_t d = choose_chance(w->c, 70) ? 1 : n;
+	for (int64_t f = 2; f < n && f <= 8; f++)
+		if (n % f == 0 && choose_chance(w->c, 25))
+			d = f;
+	return MAX(d, 1);
+}
+
+/* One dim of a window: it fits into `size` and the padding around it. oneDNN of 2.11.0 and 2.15.0 ends its process where a window that steps
+ * lies in the padding alone (corpus/regressions/convolution_of_padding.prog): a window of one entry has none. */
+struct slide {
+	int64_t kernel, stride, padding, dilation;
+};
+static struct slide draw_slide(struct world *w, int64_t size)
+{
+	struct slide s = {.dilation = choose_chance(w->c, 20) ? 2 : 1};
+	const int64_t pad = choose_chance(w->c, 40) ? choose_int(w->c, 1, 2) : 0;
+	const int64_t most = (size + 2 * pad - 1) / s.dilation + 1; /* entries that fit */
+	s.kernel = choose_int(w->c, 1, MAX(MIN(most, 4), 1));
+	s.padding = MIN(pad, (s.kernel - 1) * s.dilation);
+	if (size + 2 * s.padding < (s.kernel - 1) * s.dilation + 1)
+		s.kernel = 1, s.padding = 0;
+	s.stride = choose_chance(w->c, 40) ? choose_int(w->c, 2, 3) : 1;
+	return s;
+}
+
+/* All that says how a window slides, and the sizes of what slides (m->strided): filters, channels of a group, kernel. */
+static bool value_SLIDING(struct world *w, struct making *m, int k)
+{
+	const struct meta *self = &m->meta;
+	const int ndim = self->rank - 2;
+	int64_t stride[2], padding[2], dilation[2], zero[2] = {0}, work = 1;
+	if (m->arg[k].tag != ARG_NONE)
+		return true; /* drawn with the one before */
+	if (meta_numel(self) == 0 && !w->alone)
+		return false;
+	const int64_t groups = draw_divisor(w, self->size[1]);
+	struct meta *filter = &m->strided;
+	*filter = (struct meta){.rank = self->rank, .size = {groups * choose_int(w->c, 1, 3), self->size[1] / groups}};
+	for (int d = 0; d < ndim; d++) {
+		const struct slide s = draw_slide(w, self->size[2 + d]);
+		filter->size[2 + d] = s.kernel;
+		stride[d] = s.stride, padding[d] = s.padding, dilation[d] = s.dilation;
+		work *= s.kernel * (self->size[2 + d] + 2 * s.padding) / s.stride;
+	}
+	work *= self->size[0] * filter->size[1];
+	while (filter->size[0] > groups && work * filter->size[0] > 8 * w->max_numel)
+		filter->size[0] -= groups;
+	if (work * filter->size[0] > 32 * w->max_numel)
+		return false;
+	set_list(w, m, N_stride, stride, ndim);
+	set_list(w, m, N_padding, padding, ndim);
+	set_list(w, m, N_dilation, dilation, ndim);
+	set_list(w, m, N_output_padding, zero, ndim);
+	m->arg[op_arg(m->op, N_groups)] = arg_int(groups);
+	m->done[op_arg(m->op, N_groups)] = true;
+	return true;
+}
+
+/* Known once the filters are: what does not ask for the bias' gradient may say anything, PyTorch's graphs say [0]. */
+static bool value_FILTERS(struct world *w, struct making *m, int k)
+{
+	const int first = op_arg(m->op, N_stride);
+	if (!m->done[first]) {
+		m->done[first] = true;
+		if (!value_SLIDING(w, m, first))
+			return false;
+	}
+	m->arg[k] = arg_ints(w->p, m->strided.size, 1);
+	return true;
+}
+
 static bool value_NROWS(struct world *w, struct making *m, int k)
 {
 	int64_t n = draw_size(w);
@@ -566,6 +651,8 @@ static bool draw_bools(struct world *w, struct making *m, int k)
 	for (int i = 0; i < n; i++)
 		any |= v[i] = choose_chance(w->c, 75);
 	v[0] |= !any;
+	if (m->op == OP_convolution_backward) /* the bias' gradient comes with the weight's */
+		v[1] |= v[2];
 	m->arg[k] = arg_bools(w->p, v, n);
 	return true;
 }

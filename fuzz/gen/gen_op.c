@@ -603,6 +603,25 @@ static int operand_MOMENT_NO_GRADIENT(struct world *w, struct making *m, const s
 	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
 }
 
+/* What slides, as it was drawn (value_SLIDING). */
+static int operand_FILTER(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, m->meta.dtype, shape_of(&m->strided), FIT_SAME);
+}
+
+static int operand_FILTER_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_FILTER(w, m, q); }
+
+static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	return like_operand(w, m, q, OP_convolution, FIT_SAME);
+}
+
+static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = {.rank = 1, .size = {m->strided.size[0]}};
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
 static int operand_LABELS(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;

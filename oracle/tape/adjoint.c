@@ -266,6 +266,7 @@ static inline void send_to(const struct adjoint_pass *s, sid id, struct num c)
 }
 
 void adj_send(const struct adjoint_pass *s, sid id, struct num c) { send_to(s, id, c); }
+struct num adj_finished(const struct adjoint_pass *s, int64_t k) { return finished(s->A, s->b->first + (sid)k); }
 
 /* One element of a product's gradient. Where it may be added term by term to what other consumers send, an exact sum of products is so
  * only if its partial sums upon any start are: the terms' magnitudes and last bits count, not the sum's. */
@@ -581,6 +582,8 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 			adj_cumprod(&s);
 		else if (b->f == SF_MATMUL)
 			adj_matmul(&s);
+		else if (b->f == SF_SUMPROD && b->param == SUMPROD_SLIDES)
+			adj_slides(&s);
 		else if (arity < SF_ROWS)
 			adj_rows(&s);
 		else

@@ -11,6 +11,9 @@ static inline double finite_mag(const struct num *a) { return a->flags & NUM_NOF
 struct num nary_sum(const struct num *v, const sid *e, int64_t n, double depth, const struct how *h);
 void sum_reach_overflow(struct num *r, const struct num_reach *s, int64_t n, const struct num_format *f, bool sure);
 
+/* nary_slides.c */
+struct num sumprod_slides(const struct tape *t, const sid *pair, int64_t n, const struct how *h);
+
 /* nary_product.c */
 struct num nary_prod(const struct tape *t, const sid *e, int64_t n, const struct how *h);
 void nary_cumsum(struct tape *t, const struct tape_block *b, const struct how *h);

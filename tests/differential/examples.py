@@ -17,6 +17,7 @@ T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
 STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
+SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
@@ -63,6 +64,14 @@ class Example:
         if role == "moment_no_gradient":
             n = len(self.plain["normalized_shape"])
             return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
+        if role in ("filter", "filter_no_gradient"):    # of image [2, 4, 5, 6]
+            self.plain[p["name"]] = torch.zeros([4, 2, 2, 3])
+            return self.operand(*([4, 2, 2, 3],) if role == "filter" else (None, "[4, 2, 2, 3], seed={s}"))
+        if role == "image_no_gradient":
+            self.plain[p["name"]] = torch.zeros(json.loads(p["example"]))
+            return self.operand(None, p["example"] + ", seed={s}")
+        if role == "convolved_no_gradient":
+            return self.operand(None, f'{self.like("convolution")}, seed={{s}}')
         if role.endswith("no_gradient"):
             self.size = [2, 3]
             self.plain[p["name"]] = torch.zeros(self.size)
@@ -79,6 +88,8 @@ class Example:
             return self.operand(self.plain["normalized_shape"])
         if role == "labels":
             return self.operand(None, '[2], dtype=i64, seed={s}, fill="index", high=3')
+        if role == "per_filter":
+            return self.operand([4])
         if role == "class_weights":
             return self.operand(None, '[3], seed={s}, fill="positive"')
         if role == "total":
@@ -106,8 +117,9 @@ class Example:
     def like(self, name) -> list[int]:
         base, _, overload = name.partition(".")
         f = getattr(getattr(torch.ops.aten, base), overload or "default")
-        known = {q["name"] for q in self.table[name]["params"]}
-        return list(f(**{k: v for k, v in self.plain.items() if k in known}).shape)
+        known = {q["name"]: None for q in self.table[name]["params"] if q["name"] in self.plain or (q["optional"] and "default" not in q)}
+        made = f(**{k: self.plain.get(k) for k in known})
+        return list((made[0] if isinstance(made, tuple) else made).shape)
 
     def number(self, p, other):
         """Of what is one number, string or dtype: the plain value and others."""
@@ -125,6 +137,8 @@ class Example:
             return json.loads(p["example"]) if p["example"] and role != "any" else [0] if other and p.get("default", 0) is None else [1]
         if kind in STRIDED and role == "strided":
             return STRIDED[kind]
+        if role == "sliding":
+            return 2 if kind == "Int" else SLIDING[name]
         if kind in ("Size", "Ints") and p["example"]:
             return json.loads(p["example"])
         if kind == "Index":
@@ -170,7 +184,7 @@ class Example:
     def text(self) -> str:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
-        for p in sorted(params, key=lambda p: (p["role"] == "like") * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
+        for p in sorted(params, key=lambda p: (p["role"] in ("like", "convolved_no_gradient")) * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
             needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)

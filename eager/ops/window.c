@@ -1,0 +1,338 @@
+/* window.c: rows whose windows slide over the last dims. Convolutions are sums of products, added in double and rounded once; what lies in the
+ * padding is left out. */
+#include "eager/ops/window.h"
+
+#include "eager/ops/move.h"
+#include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
+
+/* ---- what a convolution is told ---- */
+
+/* Entries of a list, one for each dim; one alone is for all. Of one dim the first place holds `none`. */
+static void spread_list(int64_t out[SLIDING_DIMS], const struct node *n, int name, int ndim, int64_t none)
+{
+	int64_t v[MAX_LIST];
+	const int given = node_ints(v, n, op_arg(n->op, name));
+	out[0] = none;
+	for (int d = 0; d < ndim; d++)
+		out[SLIDING_DIMS - ndim + d] = given == 1 ? v[0] : v[d];
+}
+
+struct convolution convolution_of(const struct node *n, const struct meta *input, const struct meta *weight)
+{
+	struct convolution c = {.s.ndim = weight->rank - 2, .s.in = {1}, .s.kernel = {1}};
+	struct sliding *s = &c.s;
+	spread_list(s->stride, n, N_stride, s->ndim, 1);
+	spread_list(s->padding, n, N_padding, s->ndim, 0);
+	spread_list(s->dilation, n, N_dilation, s->ndim, 1);
+	for (int d = 0; d < s->ndim; d++) {
+		s->in[SLIDING_DIMS - s->ndim + d] = input->size[2 + d];
+		s->kernel[SLIDING_DIMS - s->ndim + d] = weight->size[2 + d];
+	}
+	for (int d = 0; d < SLIDING_DIMS; d++)
+		s->out[d] = (s->in[d] + 2 * s->padding[d] - s->dilation[d] * (s->kernel[d] - 1) - 1) / s->stride[d] + 1;
+	c.samples = input->size[0];
+	c.channels = input->size[1];
+	c.filters = weight->size[0];
+	c.groups = node_int(n, op_arg(n->op, N_groups));
+	c.group_channels = weight->size[1];
+	c.group_filters = c.filters / c.groups;
+	return c;
+}
+
+/* ---- shape rules ---- */
+
+static bool check_list(struct meta_ctx *c, int name, const char *what, int ndim, int64_t least, const char *refusal)
+{
+	int64_t v[MAX_LIST];
+	const int given = node_ints(v, c->n, op_arg(c->n->op, name));
+	char text[SIZES_TEXT];
+	if (given != 1 && given != ndim)
+		return err_set(c->err,
+			"expected %s to be a single integer value or a list of %d values to match the convolution dimensions, but got %s=%s", what, ndim,
+			what, sizes_text(text, v, MIN(given, MAX_RANK)));
+	for (int k = 0; k < given; k++) {
+		if (v[k] < least)
+			return err_set(c->err, "%s", refusal);
+		if (v[k] > INT32_MAX)
+			return err_limit(c->err, "%s of %lld", what, (long long)v[k]);
+	}
+	return true;
+}
+
+/* Of a convolution that is not transposed: forward does not look at it, backward refuses it. */
+static bool check_output_padding(struct meta_ctx *c)
+{
+	int64_t v[MAX_LIST];
+	const int n = node_ints(v, c->n, op_arg(c->n->op, N_output_padding));
+	char text[SIZES_TEXT];
+	for (int k = 0; k < n; k++)
+		if (v[k])
+			return c->n->op == OP_convolution ? err_limit(c->err, "output_padding of a convolution that is not transposed")
+											  : err_set(c->err, "output_padding is not supported for non-transposed convolutions; got: %s",
+													sizes_text(text, v, MIN(n, MAX_RANK)));
+	return true;
+}
+
+/* PyTorch's check_shape_forward (Convolution.cpp). */
+static bool check_sizes(struct meta_ctx *c, const struct meta *input, const struct meta *weight, int64_t groups)
+{
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	if (groups <= 0)
+		return err_set(c->err, "non-positive groups is not supported");
+	if (input->rank != weight->rank)
+		return err_set(c->err, "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of size %s instead",
+			weight->rank, weight->rank, sizes_text(a, weight->size, weight->rank), input->rank, sizes_text(b, input->size, input->rank));
+	if (weight->size[0] < groups || weight->size[0] % groups)
+		return err_set(c->err,
+			"Given groups=%lld, expected weight to be at least %lld at dimension 0 and divisible by it, but got weight of size %s instead",
+			(long long)groups, (long long)groups, sizes_text(a, weight->size, weight->rank));
+	int64_t channels;
+	if (!mul_i64(&channels, weight->size[1], groups) || input->size[1] != channels)
+		return err_set(c->err, "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+			(long long)groups, sizes_text(a, weight->size, weight->rank), sizes_text(b, input->size, input->rank),
+			(long long)(weight->size[1] * groups), (long long)input->size[1]);
+	return true;
+}
+
+static bool check_windows(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
+{
+	const struct convolution v = convolution_of(c->n, input, weight);
+	for (int d = 0; d < SLIDING_DIMS; d++)
+		if (v.s.in[d] + 2 * v.s.padding[d] < v.s.dilation[d] * (v.s.kernel[d] - 1) + 1)
+			return err_set(c->err,
+				"Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater than actual input size",
+				(long long)(v.s.in[d] + 2 * v.s.padding[d]), (long long)(v.s.dilation[d] * (v.s.kernel[d] - 1) + 1));
+	return true;
+}
+
+/* Do the channels lie together, of three dims, too? SURELY: not only because a size is 1. */
+enum suggests { NOTHING, PERHAPS, SURELY };
+static enum suggests suggested(const struct meta *m)
+{
+	struct meta four = *m;
+	if (m->rank == 3)
+		meta_insert_dim(&four, 2, 1, m->size[2] * m->stride[2]);
+	if (!meta_is_channels_last(&four))
+		return NOTHING;
+	return m->rank == 4 && m->size[1] > 1 && m->size[2] * m->size[3] > 1 ? SURELY : PERHAPS;
+}
+
+/* The layout of results: PyTorch's is contiguous unless input or weight suggest another. Then f32 of two dims is channels-last, and what else
+ * there is depends on the kernel, which depends on the machine. */
+static bool check_layout(bool *last, struct meta_ctx *c, const struct meta *input, const struct meta *weight)
+{
+	const enum suggests most = MAX(suggested(input), suggested(weight));
+	*last = most == SURELY;
+	return most == NOTHING || (most == SURELY && input->dtype == DT_F32)
+		|| err_limit(c->err, "a convolution of %s of rank %d with channels last: the layout of its result is the kernel's choice",
+			dtype_info[input->dtype].name, input->rank);
+}
+
+static bool check_convolution(bool *last, struct meta_ctx *c, const struct meta *input, const struct meta *weight)
+{
+	const int ndim = weight->rank - 2;
+	if (c->n->arg[op_arg(c->n->op, N_transposed)].b)
+		return err_limit(c->err, "a transposed convolution");
+	if (ndim <= 0)
+		return err_set(c->err, "weight should have at least three dimensions");
+	if (ndim > SLIDING_DIMS)
+		return err_limit(c->err, "a convolution of %d dimensions", ndim);
+	if (!check_list(c, N_stride, "stride", ndim, 1, "non-positive stride is not supported")
+		|| !check_list(c, N_padding, "padding", ndim, 0, "negative padding is not supported")
+		|| !check_list(c, N_dilation, "dilation", ndim, 1, "dilation should be greater than zero")
+		|| !check_list(c, N_output_padding, "output_padding", ndim, 0, "negative output_padding is not supported")
+		|| !check_sizes(c, input, weight, node_int(c->n, op_arg(c->n->op, N_groups))) || !check_windows(c, input, weight))
+		return false;
+	if (!check_output_padding(c))
+		return false;
+	if (meta_numel(input) == 0 || meta_numel(weight) == 0)
+		return err_limit(c->err, "a convolution without elements: the layout of its result is the kernel's choice");
+	if (input->dtype != weight->dtype && c->n->op == OP_convolution_backward)
+		return err_limit(c->err, "gradients of %s and %s: not every kernel looks at both", dtype_info[input->dtype].name,
+			dtype_info[weight->dtype].name);
+	if (input->dtype != weight->dtype)
+		return err_set(c->err, "Input type (%s) and weight type (%s) should be the same", dtype_info[input->dtype].c10,
+			dtype_info[weight->dtype].c10);
+	return check_layout(last, c, input, weight);
+}
+
+static void result_sizes(int64_t size[4], const struct convolution *v)
+{
+	size[0] = v->samples;
+	size[1] = v->filters;
+	for (int d = 0; d < v->s.ndim; d++)
+		size[2 + d] = v->s.out[SLIDING_DIMS - v->s.ndim + d];
+}
+
+static void lay_out(struct meta *out, const struct meta *like, const int64_t *size, int rank, bool last)
+{
+	layout_contiguous(out, like, size, rank);
+	if (last)
+		layout_channels_last(out);
+}
+
+static bool check_bias(struct meta_ctx *c, const struct meta *bias, const struct meta *weight)
+{
+	char text[SIZES_TEXT];
+	if (bias->rank != 1 || bias->size[0] != weight->size[0])
+		return err_set(c->err, "Given weight of size %s, expected bias to be 1-dimensional with %lld elements",
+			sizes_text(text, weight->size, weight->rank), (long long)weight->size[0]);
+	return bias->dtype == weight->dtype
+		|| err_limit(c->err, "a bias of %s for a weight of %s: some kernels refuse it", dtype_info[bias->dtype].name,
+			dtype_info[weight->dtype].name);
+}
+
+bool meta_convolution(struct meta_ctx *c)
+{
+	const struct meta *input = c->in[A_convolution_input], *weight = c->in[A_convolution_weight], *bias = c->in[A_convolution_bias];
+	bool last;
+	int64_t size[4];
+	if (!check_convolution(&last, c, input, weight) || (bias && !check_bias(c, bias, weight)))
+		return false;
+	const struct convolution v = convolution_of(c->n, input, weight);
+	result_sizes(size, &v);
+	lay_out(&c->out[0], input, size, input->rank, last);
+	return true;
+}
+
+/* Only a gradient of the bias has to do with bias_sizes. */
+bool meta_convolution_backward(struct meta_ctx *c)
+{
+	const struct meta *grad = c->in[A_convolution_backward_grad_output], *input = c->in[A_convolution_backward_input],
+					  *weight = c->in[A_convolution_backward_weight];
+	const bool *asked = c->n->arg[A_convolution_backward_output_mask].bools;
+	bool last;
+	int64_t size[4];
+	char a[SIZES_TEXT], b[SIZES_TEXT];
+	if (!check_convolution(&last, c, input, weight))
+		return false;
+	const struct convolution v = convolution_of(c->n, input, weight);
+	result_sizes(size, &v);
+	if (grad->rank != input->rank || memcmp(grad->size, size, sizeof *size * (size_t)grad->rank) != 0)
+		return err_limit(c->err, "grad_output of size %s where %s is right: not every kernel looks at it",
+			sizes_text(b, grad->size, grad->rank), sizes_text(a, size, input->rank));
+	if (grad->dtype != input->dtype)
+		return err_set(c->err, "expected scalar type %s but found %s", dtype_info[input->dtype].c10, dtype_info[grad->dtype].c10);
+	if (asked[2] && !asked[1])
+		return err_limit(c->err, "a gradient of the bias and none of the weight: oneDNN gives both, other kernels one");
+	c->nout = 3;
+	for (int k = 0; k < c->nout; k++)
+		c->out[k] = (struct meta){.dtype = DT_F32, .absent = true, .rank = 1, .stride = {1}};
+	if (asked[0])
+		lay_out(&c->out[0], input, input->size, input->rank, last);
+	if (asked[1])
+		lay_out(&c->out[1], weight, weight->size, weight->rank, last);
+	if (asked[2])
+		layout_contiguous(&c->out[2], weight, weight->size, 1);
+	return true;
+}
+
+/* ---- kernels ---- */
+
+/* One product of a convolution: cells of input, weight and result. */
+struct product {
+	int64_t input, weight, result;
+};
+
+/* The next pair whose place is inside; v->s.kernel and so on say how many there are. */
+typedef void product_fn(void *data, const struct product *p);
+
+static void each_product(const struct convolution *v, product_fn *f, void *data)
+{
+	const struct sliding *s = &v->s;
+	const int64_t *in = s->in, *kernel = s->kernel, *out = s->out;
+	for (int64_t plane = 0; plane < v->samples * v->filters; plane++) {
+		const int64_t filter = plane % v->filters, group = filter / v->group_filters;
+		for (int64_t at = 0; at < out[0] * out[1]; at++)
+			for (int64_t e = 0; e < v->group_channels * kernel[0] * kernel[1]; e++) {
+				const int64_t y = sliding_at(s, 0, at / out[1], e / kernel[1] % kernel[0]), x = sliding_at(s, 1, at % out[1], e % kernel[1]);
+				const int64_t channel = group * v->group_channels + e / (kernel[0] * kernel[1]);
+				if (sliding_inside(s, 0, y) && sliding_inside(s, 1, x))
+					f(data,
+						&(struct product){((plane / v->filters * v->channels + channel) * in[0] + y) * in[1] + x,
+							filter * v->group_channels * kernel[0] * kernel[1] + e, plane * out[0] * out[1] + at});
+			}
+	}
+}
+
+struct sums {
+	const double *input, *weight;
+	double *result;
+};
+static void add_sum(void *data, const struct product *p)
+{
+	struct sums *f = data;
+	f->result[p->result] += f->input[p->input] * f->weight[p->weight];
+}
+
+bool kern_convolution(struct kern_ctx *c)
+{
+	const struct tensor *input = c->in[A_convolution_input], *weight = c->in[A_convolution_weight], *bias = c->in[A_convolution_bias];
+	const struct convolution v = convolution_of(c->n, &input->meta, &weight->meta);
+	const int64_t plane = v.s.out[0] * v.s.out[1];
+	struct wide x, w, b, y;
+	wide_load(&x, input, c->scratch);
+	wide_load(&w, weight, c->scratch);
+	wide_zero(&y, c->out->meta.dtype, meta_numel(&c->out->meta), c->scratch);
+	if (bias)
+		wide_load(&b, bias, c->scratch);
+	for (int64_t i = 0; bias && i < y.n; i++)
+		y.f[i] = b.f[i / plane % v.filters];
+	each_product(&v, add_sum, &(struct sums){x.f, w.f, y.f});
+	wide_store(&y, c->out);
+	return true;
+}
+
+struct gradients {
+	const double *grad, *input, *weight;
+	double *to_input, *to_weight; /* NULL: not asked for */
+};
+static void add_gradients(void *data, const struct product *p)
+{
+	struct gradients *b = data;
+	if (b->to_input)
+		b->to_input[p->input] += b->grad[p->result] * b->weight[p->weight];
+	if (b->to_weight)
+		b->to_weight[p->weight] += b->grad[p->result] * b->input[p->input];
+}
+
+bool kern_convolution_backward(struct kern_ctx *c)
+{
+	const struct tensor *in[3] = {
+		c->in[A_convolution_backward_grad_output], c->in[A_convolution_backward_input], c->in[A_convolution_backward_weight]};
+	const struct convolution v = convolution_of(c->n, &in[1]->meta, &in[2]->meta);
+	struct wide from[3], to[3];
+	for (int k = 0; k < 3; k++) {
+		wide_load(&from[k], in[k], c->scratch);
+		to[k] = (struct wide){0};
+		if (!c->out[k].meta.absent)
+			wide_zero(&to[k], c->out[k].meta.dtype, meta_numel(&c->out[k].meta), c->scratch);
+	}
+	each_product(&v, add_gradients, &(struct gradients){from[0].f, from[1].f, from[2].f, to[0].f, to[1].f});
+	for (int64_t i = 0; to[2].f && i < from[0].n; i++)
+		to[2].f[i / (v.s.out[0] * v.s.out[1]) % v.filters] += from[0].f[i];
+	for (int k = 0; k < 3; k++)
+		if (!c->out[k].meta.absent)
+			wide_store(&to[k], &c->out[k]);
+	return true;
+}
+
+/* ---- derivatives ---- */
+
+void vjp_convolution(struct vjp *v)
+{
+	static const int operand[3] = {A_convolution_input, A_convolution_weight, A_convolution_bias};
+	/* The bias' gradient comes with the weight's (meta_convolution_backward). */
+	const bool asked[3] = {v->want[operand[0]], v->want[operand[1]] || v->want[operand[2]], v->want[operand[2]]};
+	const int input = v->in[A_convolution_input], weight = v->in[A_convolution_weight];
+	const int64_t filters = build_meta(v->b, weight)->size[0];
+	int64_t stride[MAX_LIST], padding[MAX_LIST], dilation[MAX_LIST], more[MAX_LIST];
+	const int nstride = node_ints(stride, v->n, A_convolution_stride), npadding = node_ints(padding, v->n, A_convolution_padding);
+	const int ndilation = node_ints(dilation, v->n, A_convolution_dilation), nmore = node_ints(more, v->n, A_convolution_output_padding);
+	const int all = emit_convolution_backward(v->b, v->g[0], input, weight, &filters, 1, stride, nstride, padding, npadding, dilation,
+		ndilation, false, more, nmore, node_int(v->n, A_convolution_groups), asked, 3);
+	for (int k = 0; k < 3; k++)
+		if (v->want[operand[k]])
+			v->grad[operand[k]] = build_result(v->b, all, k);
+}

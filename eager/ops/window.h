@@ -1,0 +1,29 @@
+/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One dim is taken as two, the first
+ * of size 1. */
+#ifndef SCATTERPROOF_WINDOW_H
+#define SCATTERPROOF_WINDOW_H
+
+#include "eager/lang/prog.h"
+
+enum { SLIDING_DIMS = 2 };
+struct sliding {
+	int ndim;                                                        /* as the row has them: 1 or 2 */
+	int64_t in[SLIDING_DIMS], kernel[SLIDING_DIMS], out[SLIDING_DIMS]; /* sizes */
+	int64_t stride[SLIDING_DIMS], padding[SLIDING_DIMS], dilation[SLIDING_DIMS];
+};
+/* Where entry k of the window at position `at` lies along dim d; below 0 or not below in[d]: in the padding. */
+static inline int64_t sliding_at(const struct sliding *s, int d, int64_t at, int64_t k)
+{
+	return at * s->stride[d] - s->padding[d] + k * s->dilation[d];
+}
+static inline bool sliding_inside(const struct sliding *s, int d, int64_t place) { return place >= 0 && place < s->in[d]; }
+
+struct convolution {
+	struct sliding s;
+	int64_t samples, channels, filters, groups;
+	int64_t group_channels, group_filters; /* of one group */
+};
+/* Of a row that the shape rule takes. */
+struct convolution convolution_of(const struct node *n, const struct meta *input, const struct meta *weight);
+
+#endif
