@@ -171,7 +171,7 @@ struct op_info {
 	struct op_save save[MAX_SAVES];
 	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */
 };
-enum { MAX_OPS = 512, MAX_ARG_NAMES = 96 };
+enum { MAX_OPS = 512, MAX_ARG_NAMES = 128 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
 extern const struct op_info op_info[];
 extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: position + 1, 0 if the row has no such argument */
