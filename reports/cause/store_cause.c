@@ -28,7 +28,6 @@ enum column {
 	PROGRAM,
 	MINIMISED,
 	UNCONFIRMED,
-	ISSUE,
 	SIGNATURE,
 	OPEN,
 	RAISED,
@@ -39,22 +38,19 @@ enum column {
 };
 
 static const char sql[] =
-	"with issues as materialized (select g.cause, i.url, max(e.at) from event e join issue i on i.id = e.issue join finding_cause g on "
-	"g.finding = e.finding where e.issue is not null group by g.cause) "
 	"select c.cause, lower(hex(c.finding)), c.severity, c.reach, c.blame, c.nfindings, c.nobs, "
 	"strftime('%Y-%m-%dT%H:%M:%SZ', c.first_seen / 1000, 'unixepoch'), strftime('%Y-%m-%dT%H:%M:%SZ', c.last_seen / 1000, 'unixepoch'), "
 	"c.ops, f.kind, s.target, p.text, s.minimised, "
 	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
 	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
-	"coalesce(u.url, ''), s.signature, "
-	"c.open, case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
+	"s.signature, c.open, case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
 	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
 	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
 	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
 	"order by at, id limit 1), ''), "
 	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "
 	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end "
-	"from cause_now c left join issues u on u.cause = c.cause join finding f on f.id = c.finding "
+	"from cause_now c join finding f on f.id = c.finding "
 	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
 	"left join artifact a on a.id = (select id from artifact where finding = f.id and name = 'facts' order by at desc, id desc limit 1) "
 	"order by c.place";
@@ -84,7 +80,7 @@ static struct store_cause cause_of_row(const struct store_value *v, struct arena
 		.target = text_at(&v[TARGET], a),
 		.ops = text_at(&v[OPS], a),
 		.program = text_at(&v[PROGRAM], a),
-		.issue = text_at(&v[ISSUE], a),
+		.issue = "",
 		.raised = text_at(&v[RAISED], a),
 		.tensor = text_at(&v[TENSOR], a),
 		.pattern = text_at(&v[PATTERN], a),
@@ -115,6 +111,32 @@ static bool take_row(void *ctx, int ncols, const char *const *names, const struc
 	r->cause[r->out->n] = text_at(&v[CAUSE], r->a);
 	r->out->cause[r->out->n] = cause_of_row(v, r->a);
 	r->out->n++;
+	return true;
+}
+
+/* ---- issues that somebody marked ----------------------------------------------------------------------------------------------------- */
+
+static const char issues_sql[] =
+	"select g.cause, i.url from event e join issue i on i.id = e.issue join finding_cause g on g.finding = e.finding "
+	"where e.issue is not null order by e.at desc, e.id desc";
+
+struct issues {
+	struct store_causes *all;
+	const char *const *cause; /* what each of all is called in the store */
+	struct arena *a;
+};
+
+/* The latest comes first. */
+static bool take_issue(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	const struct issues *x = ctx;
+	(void)ncols, (void)names;
+	for (int i = 0; v && i < x->all->n; i++)
+		if (str_eq(x->cause[i], v[0].s ? v[0].s : "")) {
+			if (!x->all->cause[i].issue[0])
+				x->all->cause[i].issue = text_at(&v[1], x->a);
+			break;
+		}
 	return true;
 }
 
@@ -278,6 +300,8 @@ enum store_status store_causes(struct store_causes *out, struct store *s, struct
 	struct members m = {.a = a};
 	*out = (struct store_causes){.n = 0};
 	enum store_status status = store_query_sql(s, sql, NULL, take_row, &r);
+	if (status == STORE_OK)
+		status = store_query_sql(s, issues_sql, NULL, take_issue, &(struct issues){out, r.cause, a});
 	if (status == STORE_OK)
 		status = store_query_sql(s, members_sql, NULL, take_member, &m);
 	give_ids(&m);
