@@ -344,10 +344,11 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
 		return err_set(c->err, "Integers to negative integer powers are not allowed.");
 	enum dtype compute = dtype_compute(common);
+	const bool listed = info->dtypes & DTS(common);
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
-		bool bound = dtype_is_float(common)
+		bool bound = listed && dtype_is_float(common)
 			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
@@ -362,7 +363,8 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 		bool exponent = k == power && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
-		if (q->role == R_FACTOR && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
+		bool factor = q->role == R_FACTOR && (listed || c->n->op != OP_hardtanh_backward); /* which refuses the dtype first */
+		if (factor && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
 			return false;
 	}
 	return true;
