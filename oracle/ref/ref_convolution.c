@@ -1,9 +1,9 @@
-/* ref_convolution.c: convolutions of one or two dims, not transposed. One list of products for each element: the input under the window times
- * the filter, then 1 times the bias; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
+/* ref_convolution.c: convolutions of one or two dims, not transposed. One list of products for each element: the input under the window
+ * times the filter, then 1 times the bias; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
  *
- * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format, which
- * takes one dim as the second of two). What a kernel then makes of it is certain for oneDNN's of f32 in two dims alone (measured, 2.11.0 and
- * 2.15.0): f64 and f16 have others, by groups, and whether bf16 has it depends on the machine. */
+ * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format,
+ * which takes one dim as the second of two). What a kernel then makes of it is certain for oneDNN's of f32 in two dims alone (measured,
+ * 2.11.0 and 2.15.0): f64 and f16 have others, by groups, and whether bf16 has it depends on the machine. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
@@ -12,7 +12,7 @@
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	bool last; /* channels-last results */
+	bool last;                                               /* channels-last results */
 	int64_t samples, channels, filters, groups, part, share; /* of a group: channels, filters */
 	int64_t stride[2], padding[2], dilation[2], in[2], kernel[2], out[2];
 };
@@ -118,7 +118,7 @@ static bool read_slide(struct ref_ctx *c, struct slide *s)
 	if (weight->dtype != s->dt)
 		return err_set(c->err, "convolution of %s and %s", dtype_info[s->dt].torch, dtype_info[weight->dtype].torch);
 	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, s, input, weight)
-																		 : ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
+																		: ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
 }
 
 static const int64_t *strides_of(const struct slide *s, int64_t stride[MAX_RANK], const int64_t *size)
@@ -251,7 +251,8 @@ REFERENCE(convolution, ANEW)
 	struct lists l;
 	if (!meta_check_sizes(size, s.rank, c->err))
 		return false;
-	const int64_t n = shape_numel(size, s.rank), pairs = products_of(&s) + (bias ? n : 0), cells = meta_numel(meta_of(c, A_convolution_input));
+	const int64_t n = shape_numel(size, s.rank), pairs = products_of(&s) + (bias ? n : 0),
+				  cells = meta_numel(meta_of(c, A_convolution_input));
 	if (!begin_lists(c, &l, n, pairs + cells))
 		return false;
 	bool *seen = ARENA_ZNEW(c->t->arena, bool, cells);
@@ -261,8 +262,8 @@ REFERENCE(convolution, ANEW)
 	for (int64_t k = 0; k < cells; k++)
 		l.at[0] += seen[k] ? 0 : 2;
 	fix_starts(&l);
-	struct sums f = {&l, names_of(c, c->in[A_convolution_input]), names_of(c, c->in[A_convolution_weight]),
-		bias ? names_of(c, bias) : NULL, bias ? tape_const_f(c->t, s.dt, 1) : 0, &s};
+	struct sums f = {&l, names_of(c, c->in[A_convolution_input]), names_of(c, c->in[A_convolution_weight]), bias ? names_of(c, bias) : NULL,
+		bias ? tape_const_f(c->t, s.dt, 1) : 0, &s};
 	each_product(&s, add_sum, &f);
 	for (int64_t k = 0; k < cells; k++)
 		if (!seen[k])
@@ -320,8 +321,8 @@ static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
 	return 0;
 }
 
-/* oneDNN's gradient of an input that not all places of its windows have a cotangent for multiplies the others' weights by 0: such a list gets
- * one more pair, of the padding and an odd weight. `put`: it was counted before. */
+/* oneDNN's gradient of an input that not all places of its windows have a cotangent for multiplies the others' weights by 0: such a list
+ * gets one more pair, of the padding and an odd weight. `put`: it was counted before. */
 static void pair_odd(const struct slide *s, struct lists *x, sid odd, bool put)
 {
 	const uint32_t full = (uint32_t)(2 * full_of(s));
@@ -373,7 +374,8 @@ REFERENCE(convolution_backward, ANEW)
 	each_product(&s, add_gradients, &b);
 	if (b.x)
 		pair_odd(&s, &x, odd, true);
-	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0)) || !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
+	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0))
+		|| !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
 		return false;
 	c->t->result = 2;
 	return asked[2] ? bias_gradient(c, &s, b.grad) : ref_out_none(c, 2);

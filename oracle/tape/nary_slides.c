@@ -5,8 +5,8 @@
 
 static bool is_padding(sid first) { return first == 0; }
 
-/* Where a factor is infinite, a half may come out as NaN: oneDNN multiplies bf16 in pairs (vdpbf16ps), and what stands beside an odd channel
- * is 0. */
+/* Where a factor is infinite, a half may come out as NaN: oneDNN multiplies bf16 in pairs (vdpbf16ps), and what stands beside an odd
+ * channel is 0. */
 static bool pairs_with_nothing(const struct num *a, const struct num *b, const struct how *h)
 {
 	return dtype_is_narrow(h->dt) && (a->flags | b->flags) & NUM_SPECIAL;
@@ -126,7 +126,8 @@ void adj_slides(struct adjoint_pass *s)
 		for (int64_t k = 0; k < r.nid; k++) {
 			const uint32_t count = r.start[k + 1] - r.start[k];
 			if (count && !tape_is_const(s->A->t, r.low + (sid)k))
-				send_one(s, r.low + (sid)k, r.pair + r.start[k], count, side, side == 0 && odd && count < sumprod_full(b->param), g, list, buf);
+				send_one(
+					s, r.low + (sid)k, r.pair + r.start[k], count, side, side == 0 && odd && count < sumprod_full(b->param), g, list, buf);
 		}
 	}
 	arena_release(a, mark);

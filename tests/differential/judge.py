@@ -43,8 +43,8 @@ def bits(op, want, got):
 # Where the operand is NaN these give the gradient, or 0, or NaN: the vector loop of PyTorch's kernel one thing, what is left over another.
 LANES = {"hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "elu", "elu_backward"}
 
-# A NaN or infinite factor makes NaN with what lies in the padding in kernels that multiply by the 0 there, in double among them; a result that
-# is finite has met none.
+# A NaN or infinite factor makes NaN with what lies in the padding in kernels that multiply by the 0 there, in double among them; a
+# result that is finite has met none.
 SLIDES = {"convolution", "convolution_backward"}
 
 
