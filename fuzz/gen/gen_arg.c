@@ -464,8 +464,8 @@ static bool is_inside(const struct slide *s, int64_t size, int64_t k)
 	return false;
 }
 
-/* One dim of a window, which fits into `size` and the padding around it. Each of its entries is inside somewhere: of others oneDNN's gradient
- * of bf16 is what the memory held, and it may end its process where a window of one entry steps through the padding (2.11.0, 2.15.0). */
+/* One dim of a window, which fits into `size` and the padding around it. Each of its entries is inside somewhere: oneDNN's gradient of
+ * bf16 of others is what the memory held, and it may end its process where a window of one entry steps through the padding. */
 static struct slide draw_slide(struct world *w, int64_t size)
 {
 	struct slide s = {.dilation = choose_chance(w->c, 20) ? 2 : 1};
@@ -527,7 +527,8 @@ static bool value_FILTERS(struct world *w, struct making *m, int k)
 		if (!value_SLIDING(w, m, first))
 			return false;
 	}
-	m->arg[k] = arg_ints(w->p, m->strided.size, 1);
+	if (!choose_chance(w->c, 25)) /* else None */
+		m->arg[k] = arg_ints(w->p, m->strided.size, 1);
 	return true;
 }
 
