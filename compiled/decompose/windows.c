@@ -1,6 +1,6 @@
-/* windows.c: rules of rows whose windows slide. A convolution is a matrix product for each group of channels: of what lies under the windows,
- * which a strided view of the padded input shows, by the filters. Its gradient by the input adds up at the places that the windows show. One
- * dim is taken as two. Halves are multiplied and added in f32. */
+/* windows.c: rules of rows whose windows slide. A convolution is a matrix product for each group of channels: of what lies under the
+ * windows, which a strided view of the padded input shows, by the filters. Its gradient by the input adds up at the places that the
+ * windows show. One dim is taken as two. Halves are multiplied and added in f32. */
 #include "compiled/decompose/rules.h"
 
 #include "eager/ops/window.h"

@@ -1,5 +1,5 @@
-/* window.c: rows whose windows slide over the last dims. Convolutions are sums of products, added in double and rounded once; what lies in the
- * padding is left out. */
+/* window.c: rows whose windows slide over the last dims. Convolutions are sums of products, added in double and rounded once; what lies
+ * in the padding is left out. */
 #include "eager/ops/window.h"
 
 #include "eager/ops/move.h"
@@ -49,8 +49,8 @@ static bool check_list(struct meta_ctx *c, int name, const char *what, int ndim,
 	char text[SIZES_TEXT];
 	if (given != 1 && given != ndim)
 		return err_set(c->err,
-			"expected %s to be a single integer value or a list of %d values to match the convolution dimensions, but got %s=%s", what, ndim,
-			what, sizes_text(text, v, MIN(given, MAX_RANK)));
+			"expected %s to be a single integer value or a list of %d values to match the convolution dimensions, but got %s=%s", what,
+			ndim, what, sizes_text(text, v, MIN(given, MAX_RANK)));
 	for (int k = 0; k < given; k++) {
 		if (v[k] < least)
 			return err_set(c->err, "%s", refusal);
@@ -70,7 +70,7 @@ static bool check_output_padding(struct meta_ctx *c)
 		if (v[k])
 			return c->n->op == OP_convolution ? err_limit(c->err, "output_padding of a convolution that is not transposed")
 											  : err_set(c->err, "output_padding is not supported for non-transposed convolutions; got: %s",
-													sizes_text(text, v, MIN(n, MAX_RANK)));
+												  sizes_text(text, v, MIN(n, MAX_RANK)));
 	return true;
 }
 
@@ -81,15 +81,17 @@ static bool check_sizes(struct meta_ctx *c, const struct meta *input, const stru
 	if (groups <= 0)
 		return err_set(c->err, "non-positive groups is not supported");
 	if (input->rank != weight->rank)
-		return err_set(c->err, "Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of size %s instead",
-			weight->rank, weight->rank, sizes_text(a, weight->size, weight->rank), input->rank, sizes_text(b, input->size, input->rank));
+		return err_set(c->err,
+			"Expected %d-dimensional input for %d-dimensional weight %s, but got %d-dimensional input of size %s instead", weight->rank,
+			weight->rank, sizes_text(a, weight->size, weight->rank), input->rank, sizes_text(b, input->size, input->rank));
 	if (weight->size[0] < groups || weight->size[0] % groups)
 		return err_set(c->err,
 			"Given groups=%lld, expected weight to be at least %lld at dimension 0 and divisible by it, but got weight of size %s instead",
 			(long long)groups, (long long)groups, sizes_text(a, weight->size, weight->rank));
 	int64_t channels;
 	if (!mul_i64(&channels, weight->size[1], groups) || input->size[1] != channels)
-		return err_set(c->err, "Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+		return err_set(c->err,
+			"Given groups=%lld, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
 			(long long)groups, sizes_text(a, weight->size, weight->rank), sizes_text(b, input->size, input->rank),
 			(long long)(weight->size[1] * groups), (long long)input->size[1]);
 	return true;
@@ -101,7 +103,8 @@ static bool check_windows(struct meta_ctx *c, const struct meta *input, const st
 	for (int d = 0; d < SLIDING_DIMS; d++)
 		if (v.s.in[d] + 2 * v.s.padding[d] < v.s.dilation[d] * (v.s.kernel[d] - 1) + 1)
 			return err_set(c->err,
-				"Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater than actual input size",
+				"Calculated padded input size per channel: (%lld). Kernel size: (%lld). "
+				"Kernel size can't be greater than actual input size",
 				(long long)(v.s.in[d] + 2 * v.s.padding[d]), (long long)(v.s.dilation[d] * (v.s.kernel[d] - 1) + 1));
 	return true;
 }
@@ -118,8 +121,8 @@ static enum suggests suggested(const struct meta *m)
 	return m->rank == 4 && m->size[1] > 1 && m->size[2] * m->size[3] > 1 ? SURELY : PERHAPS;
 }
 
-/* The layout of results: PyTorch's is contiguous unless input or weight suggest another. Then f32 of two dims is channels-last, and what else
- * there is depends on the kernel, which depends on the machine. */
+/* The layout of results: PyTorch's is contiguous unless input or weight suggest another. Then f32 of two dims is channels-last, and what
+ * else there is depends on the kernel, which depends on the machine. */
 static bool check_layout(bool *last, struct meta_ctx *c, const struct meta *input, const struct meta *weight)
 {
 	const enum suggests most = MAX(suggested(input), suggested(weight));
@@ -152,8 +155,8 @@ static bool check_convolution(bool *last, struct meta_ctx *c, const struct meta 
 		return err_limit(c->err, "gradients of %s and %s: not every kernel looks at both", dtype_info[input->dtype].name,
 			dtype_info[weight->dtype].name);
 	if (input->dtype != weight->dtype)
-		return err_set(c->err, "Input type (%s) and weight type (%s) should be the same", dtype_info[input->dtype].c10,
-			dtype_info[weight->dtype].c10);
+		return err_set(
+			c->err, "Input type (%s) and weight type (%s) should be the same", dtype_info[input->dtype].c10, dtype_info[weight->dtype].c10);
 	return check_layout(last, c, input, weight);
 }
 
@@ -246,7 +249,8 @@ static void each_product(const struct convolution *v, product_fn *f, void *data)
 		const int64_t filter = plane % v->filters, group = filter / v->group_filters;
 		for (int64_t at = 0; at < out[0] * out[1]; at++)
 			for (int64_t e = 0; e < v->group_channels * kernel[0] * kernel[1]; e++) {
-				const int64_t y = sliding_at(s, 0, at / out[1], e / kernel[1] % kernel[0]), x = sliding_at(s, 1, at % out[1], e % kernel[1]);
+				const int64_t y = sliding_at(s, 0, at / out[1], e / kernel[1] % kernel[0]),
+							  x = sliding_at(s, 1, at % out[1], e % kernel[1]);
 				const int64_t channel = group * v->group_channels + e / (kernel[0] * kernel[1]);
 				if (sliding_inside(s, 0, y) && sliding_inside(s, 1, x))
 					f(data,

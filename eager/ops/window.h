@@ -1,5 +1,5 @@
-/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One dim is taken as two, the first
- * of size 1. */
+/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One dim is taken as two, the
+ * first of size 1. */
 #ifndef SCATTERPROOF_WINDOW_H
 #define SCATTERPROOF_WINDOW_H
 
@@ -7,7 +7,7 @@
 
 enum { SLIDING_DIMS = 2 };
 struct sliding {
-	int ndim;                                                        /* as the row has them: 1 or 2 */
+	int ndim;                                                          /* as the row has them: 1 or 2 */
 	int64_t in[SLIDING_DIMS], kernel[SLIDING_DIMS], out[SLIDING_DIMS]; /* sizes */
 	int64_t stride[SLIDING_DIMS], padding[SLIDING_DIMS], dilation[SLIDING_DIMS];
 };

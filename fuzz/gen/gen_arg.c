@@ -448,21 +448,40 @@ static int64_t draw_divisor(struct world *w, int64_t n)
 	return MAX(d, 1);
 }
 
-/* One dim of a window: it fits into `size` and the padding around it. oneDNN of 2.11.0 and 2.15.0 ends its process where a window that steps
- * lies in the padding alone (corpus/regressions/convolution_of_padding.prog): a window of one entry has none. */
 struct slide {
 	int64_t kernel, stride, padding, dilation;
 };
+
+/* Does some position of the window have entry k inside? */
+static bool is_inside(const struct slide *s, int64_t size, int64_t k)
+{
+	for (int64_t at = k * s->dilation - s->padding; at < size; at += s->stride) {
+		if (at - k * s->dilation + (s->kernel - 1) * s->dilation >= size + s->padding)
+			return false; /* no such position */
+		if (at >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* One dim of a window, which fits into `size` and the padding around it. Each of its entries is inside somewhere: oneDNN's gradient of
+ * bf16 of others is what the memory held, and it may end its process where a window of one entry steps through the padding. */
 static struct slide draw_slide(struct world *w, int64_t size)
 {
 	struct slide s = {.dilation = choose_chance(w->c, 20) ? 2 : 1};
 	const int64_t pad = choose_chance(w->c, 40) ? choose_int(w->c, 1, 2) : 0;
 	const int64_t most = (size + 2 * pad - 1) / s.dilation + 1; /* entries that fit */
 	s.kernel = choose_int(w->c, 1, MAX(MIN(most, 4), 1));
-	s.padding = MIN(pad, (s.kernel - 1) * s.dilation);
-	if (size + 2 * s.padding < (s.kernel - 1) * s.dilation + 1)
-		s.kernel = 1, s.padding = 0;
 	s.stride = choose_chance(w->c, 40) ? choose_int(w->c, 2, 3) : 1;
+	s.padding = MIN(pad, (s.kernel - 1) * s.dilation);
+	bool inside = true;
+	for (int64_t k = 0; k < s.kernel; k++)
+		inside = inside && is_inside(&s, size, k);
+	if (!inside || size + 2 * s.padding < (s.kernel - 1) * s.dilation + 1) {
+		s.padding = 0;
+		s.kernel = MIN(s.kernel, (size - 1) / s.dilation + 1);
+		s.kernel = MAX(s.kernel, 1);
+	}
 	return s;
 }
 
@@ -508,7 +527,8 @@ static bool value_FILTERS(struct world *w, struct making *m, int k)
 		if (!value_SLIDING(w, m, first))
 			return false;
 	}
-	m->arg[k] = arg_ints(w->p, m->strided.size, 1);
+	if (!choose_chance(w->c, 25)) /* else None */
+		m->arg[k] = arg_ints(w->p, m->strided.size, 1);
 	return true;
 }
 

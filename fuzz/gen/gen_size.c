@@ -90,6 +90,9 @@ static bool state_sizes(struct symbolic *s, int tensor, struct arg *out)
 	return some;
 }
 
+/* Which layouts a convolution takes depends on strides of dims of size 1, too: a view of the same sizes may have others. */
+static bool looks_at_layout(int op) { return op == OP_convolution || op == OP_convolution_backward; }
+
 int find_operands(const struct prog *p, struct operand_place *out, int max)
 {
 	bool forward[MAX_NODES], cot[MAX_NODES], written[MAX_NODES];
@@ -98,7 +101,8 @@ int find_operands(const struct prog *p, struct operand_place *out, int max)
 	find_written(p, written);
 	for (int i = 0; i < p->nnode; i++)
 		for (int k = 0; forward[i] && !written[i] && op_info[p->node[i].op].family != F_INPUT && k < op_info[p->node[i].op].nparam; k++)
-			if (p->node[i].arg[k].tag == ARG_TENSOR && op_info[p->node[i].op].param[k].role != R_TUPLE && n < max)
+			if (p->node[i].arg[k].tag == ARG_TENSOR && !looks_at_layout(p->node[i].op) && op_info[p->node[i].op].param[k].role != R_TUPLE
+				&& n < max)
 				out[n++] = (struct operand_place){i, k};
 	return n;
 }

@@ -1,9 +1,9 @@
-/* ref_convolution.c: convolutions of one or two dims, not transposed. One list of products for each element: the input under the window times
- * the filter, then the bias times 1; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
+/* ref_convolution.c: convolutions of one or two dims, not transposed. One list of products for each element: the input under the window
+ * times the filter, then 1 times the bias; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
  *
- * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format, which
- * takes one dim as the second of two). What a kernel then makes of it is certain for oneDNN's of f32 in two dims alone (measured, 2.11.0 and
- * 2.15.0): f64 and f16 have others, by groups, and whether bf16 has it depends on the machine. */
+ * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format,
+ * which takes one dim as the second of two). What a kernel then makes of it is certain for oneDNN's of f32 in two dims alone (measured,
+ * 2.11.0 and 2.15.0): f64 and f16 have others, by groups, and whether bf16 has it depends on the machine. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
@@ -12,7 +12,7 @@
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	bool last; /* channels-last results */
+	bool last;                                               /* channels-last results */
 	int64_t samples, channels, filters, groups, part, share; /* of a group: channels, filters */
 	int64_t stride[2], padding[2], dilation[2], in[2], kernel[2], out[2];
 };
@@ -118,7 +118,7 @@ static bool read_slide(struct ref_ctx *c, struct slide *s)
 	if (weight->dtype != s->dt)
 		return err_set(c->err, "convolution of %s and %s", dtype_info[s->dt].torch, dtype_info[weight->dtype].torch);
 	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, s, input, weight)
-																		 : ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
+																		: ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
 }
 
 static const int64_t *strides_of(const struct slide *s, int64_t stride[MAX_RANK], const int64_t *size)
@@ -194,10 +194,13 @@ static void put_pair(struct lists *l, int64_t k, sid a, sid b)
 	l->entry[l->at[k]++] = b;
 }
 
-static sid sums_of(struct ref_ctx *c, enum dtype dt, const struct lists *l)
+/* full: of how many places of windows the gradient of a first entry is made. */
+static sid sums_of(struct ref_ctx *c, enum dtype dt, const struct lists *l, int64_t full)
 {
-	return tape_nary(c->t, SF_SUMPROD, dt, l->start, l->entry, l->n, SUMPROD_SLIDES);
+	return tape_nary(c->t, SF_SUMPROD, dt, l->start, l->entry, l->n, SUMPROD_SLIDES(full));
 }
+
+static int64_t full_of(const struct slide *s) { return s->share * s->kernel[0] * s->kernel[1]; }
 
 /* Each element of an operand has a name of its own, so that its gradient is one sum. */
 static const sid *names_of(struct ref_ctx *c, const struct ref_tensor *t)
@@ -220,7 +223,15 @@ static void add_sum(void *data, const struct product *p)
 	put_pair(f->l, p->y, p->x == PADDING ? 0 : f->x[p->x], f->w[p->w]);
 	const int64_t each = s->part * s->kernel[0] * s->kernel[1];
 	if (f->bias && p->w % each == each - 1)
-		put_pair(f->l, p->y, f->bias[p->w / each], f->one);
+		put_pair(f->l, p->y, f->one, f->bias[p->w / each]);
+}
+
+/* Which elements of the input lie under some window. */
+static void mark_seen(void *data, const struct product *p)
+{
+	bool *seen = data;
+	if (p->x != PADDING)
+		seen[p->x] = true;
 }
 
 REFERENCE(convolution, ANEW)
@@ -240,16 +251,24 @@ REFERENCE(convolution, ANEW)
 	struct lists l;
 	if (!meta_check_sizes(size, s.rank, c->err))
 		return false;
-	const int64_t n = shape_numel(size, s.rank), pairs = products_of(&s) + (bias ? n : 0);
-	if (!begin_lists(c, &l, n, pairs))
+	const int64_t n = shape_numel(size, s.rank), pairs = products_of(&s) + (bias ? n : 0),
+				  cells = meta_numel(meta_of(c, A_convolution_input));
+	if (!begin_lists(c, &l, n, pairs + cells))
 		return false;
+	bool *seen = ARENA_ZNEW(c->t->arena, bool, cells);
+	each_product(&s, mark_seen, seen);
 	for (int64_t k = 0; k < n; k++)
 		l.at[k] = (uint32_t)(2 * pairs / n);
+	for (int64_t k = 0; k < cells; k++)
+		l.at[0] += seen[k] ? 0 : 2;
 	fix_starts(&l);
-	struct sums f = {&l, names_of(c, c->in[A_convolution_input]), names_of(c, c->in[A_convolution_weight]),
-		bias ? names_of(c, bias) : NULL, bias ? tape_const_f(c->t, s.dt, 1) : 0, &s};
+	struct sums f = {&l, names_of(c, c->in[A_convolution_input]), names_of(c, c->in[A_convolution_weight]), bias ? names_of(c, bias) : NULL,
+		bias ? tape_const_f(c->t, s.dt, 1) : 0, &s};
 	each_product(&s, add_sum, &f);
-	return ref_out_block(c, 0, s.dt, size, s.rank, strides_of(&s, stride, size), sums_of(c, s.dt, &l));
+	for (int64_t k = 0; k < cells; k++)
+		if (!seen[k])
+			put_pair(&l, 0, f.x[k], 0);
+	return ref_out_block(c, 0, s.dt, size, s.rank, strides_of(&s, stride, size), sums_of(c, s.dt, &l, full_of(&s)));
 }
 
 /* ---- backward ---- */
@@ -290,7 +309,29 @@ static bool gradient(struct ref_ctx *c, const struct slide *s, int k, const stru
 {
 	int64_t stride[MAX_RANK];
 	c->t->result = k;
-	return ref_out_block(c, k, s->dt, m->size, m->rank, strides_of(s, stride, m->size), sums_of(c, s->dt, l));
+	return ref_out_block(c, k, s->dt, m->size, m->rank, strides_of(s, stride, m->size), sums_of(c, s->dt, l, 0));
+}
+
+/* A weight that is infinite or NaN, or may be; 0: there is none. */
+static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
+{
+	for (int64_t k = 0; k < n && !c->t->over; k++)
+		if (tape_val(c->t, weight[k])->flags & NUM_SPECIAL)
+			return weight[k];
+	return 0;
+}
+
+/* oneDNN's gradient of an input that not all places of its windows have a cotangent for multiplies the others' weights by 0: such a list
+ * gets one more pair, of the padding and an odd weight. `put`: it was counted before. */
+static void pair_odd(const struct slide *s, struct lists *x, sid odd, bool put)
+{
+	const uint32_t full = (uint32_t)(2 * full_of(s));
+	for (int64_t k = 0; k < x->n && odd; k++) {
+		if (!put && x->at[k] < full)
+			x->at[k] += 2;
+		else if (put && x->at[k] < x->start[k + 1])
+			put_pair(x, k, 0, odd);
+	}
 }
 
 REFERENCE(convolution_backward, ANEW)
@@ -317,18 +358,24 @@ REFERENCE(convolution_backward, ANEW)
 		.grad = names_of(c, c->in[A_convolution_backward_grad_output]),
 		.input = names_of(c, c->in[A_convolution_backward_input]),
 		.weight = names_of(c, c->in[A_convolution_backward_weight])};
-	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s)))
+	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + meta_numel(input)))
 		return false;
 	if (asked[1] && !begin_lists(c, b.w = &w, meta_numel(weight), products_of(&s)))
 		return false;
+	const sid odd = b.x ? odd_weight(c, b.weight, meta_numel(weight)) : 0;
 	each_product(&s, add_gradients, &b);
-	if (b.x)
+	if (b.x) {
+		pair_odd(&s, &x, odd, false);
 		fix_starts(&x);
+	}
 	if (b.w)
 		fix_starts(&w);
 	b.counting = false;
 	each_product(&s, add_gradients, &b);
-	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0)) || !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
+	if (b.x)
+		pair_odd(&s, &x, odd, true);
+	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0))
+		|| !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
 		return false;
 	c->t->result = 2;
 	return asked[2] ? bias_gradient(c, &s, b.grad) : ref_out_none(c, 2);

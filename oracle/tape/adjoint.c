@@ -582,7 +582,7 @@ void adjoint_run(struct adjoint *A, const uint32_t *path)
 			adj_cumprod(&s);
 		else if (b->f == SF_MATMUL)
 			adj_matmul(&s);
-		else if (b->f == SF_SUMPROD && b->param == SUMPROD_SLIDES)
+		else if (b->f == SF_SUMPROD && sumprod_is_slides(b->param))
 			adj_slides(&s);
 		else if (arity < SF_ROWS)
 			adj_rows(&s);

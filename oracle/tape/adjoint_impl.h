@@ -15,7 +15,7 @@ struct adjoint_pass {
 
 /* adjoint.c */
 void adj_either_infinity(struct num *v);
-struct num adj_finished(const struct adjoint_pass *s, int64_t k); /* of scalar k of the block */
+struct num adj_finished(const struct adjoint_pass *s, int64_t k);  /* of scalar k of the block */
 void adj_send(const struct adjoint_pass *s, sid id, struct num c); /* to one operand, converted to its dtype */
 struct num adj_undecided(const struct num *g, const struct how *h);
 void adj_add_group(const struct adjoint_pass *s, const sid *e, int64_t n, const struct num *g, bool tied);

@@ -226,7 +226,7 @@ static struct num list_value(const struct tape *t, const struct tape_block *b, c
 	switch (b->f) {
 	case SF_SUM: return h->l ? nary_sum(t->val, e, n, b->param, h) : sum_int(t, e, n, b->dt);
 	case SF_SUMPROD:
-		if (h->l && b->param == SUMPROD_SLIDES)
+		if (h->l && sumprod_is_slides(b->param))
 			return sumprod_slides(t, e, n / 2, h);
 		if (h->l)
 			return sumprod(&(struct terms){t->val, e, 2}, &(struct terms){t->val, e + 1, 2}, n / 2, h);

@@ -5,25 +5,39 @@
 
 static bool is_padding(sid first) { return first == 0; }
 
-/* Without the pairs in the padding where one of them may be NaN: that is the other thing that a kernel may do. */
+/* Where a factor is infinite, a half may come out as NaN: oneDNN multiplies bf16 in pairs (vdpbf16ps), and what stands beside an odd
+ * channel is 0. */
+static bool pairs_with_nothing(const struct num *a, const struct num *b, const struct how *h)
+{
+	return dtype_is_narrow(h->dt) && (a->flags | b->flags) & NUM_SPECIAL;
+}
+
+/* Without the pairs of nothing where the other one may be NaN: that is the other thing that a kernel may do. */
 struct num sumprod_slides(const struct tape *t, const sid *pair, int64_t n, const struct how *h)
 {
-	bool open = false;
-	for (int64_t i = 0; i < n && !open; i++)
-		open = is_padding(pair[2 * i]) && t->val[pair[2 * i + 1]].flags & NUM_SPECIAL;
-	if (!open)
-		return sumprod(&(struct terms){t->val, pair, 2}, &(struct terms){t->val, pair + 1, 2}, n, h);
+	bool drop = false, open = false;
+	for (int64_t i = 0; i < n; i++) {
+		const struct num *a = &t->val[pair[2 * i]], *b = &t->val[pair[2 * i + 1]];
+		const bool nothing = is_padding(pair[2 * i]);
+		open = open || pairs_with_nothing(a, b, h) || (nothing && b->flags & NUM_SPECIAL);
+		drop = drop || ((nothing || is_padding(pair[2 * i + 1])) && (a->flags | b->flags) & NUM_SPECIAL);
+	}
 	struct arena_mark mark = arena_mark(t->arena);
-	sid *inside = ARENA_NEW(t->arena, sid, 2 * n + 1);
-	int64_t kept = 0;
-	for (int64_t i = 0; i < n; i++)
-		if (!is_padding(pair[2 * i])) {
-			inside[2 * kept] = pair[2 * i];
-			inside[2 * kept++ + 1] = pair[2 * i + 1];
-		}
-	struct num r = sumprod(&(struct terms){t->val, inside, 2}, &(struct terms){t->val, inside + 1, 2}, kept, h);
+	if (drop) {
+		sid *inside = ARENA_NEW(t->arena, sid, 2 * n + 1);
+		int64_t kept = 0;
+		for (int64_t i = 0; i < n; i++)
+			if (!is_padding(pair[2 * i]) && !is_padding(pair[2 * i + 1])) {
+				inside[2 * kept] = pair[2 * i];
+				inside[2 * kept++ + 1] = pair[2 * i + 1];
+			}
+		pair = inside;
+		n = kept;
+	}
+	struct num r = sumprod(&(struct terms){t->val, pair, 2}, &(struct terms){t->val, pair + 1, 2}, n, h);
 	arena_release(t->arena, mark);
-	r.flags |= NUM_NAN;
+	if (open)
+		r.flags |= NUM_NAN;
 	return r;
 }
 
@@ -60,13 +74,12 @@ static struct readers readers_of(struct arena *a, const sid *pair, int64_t n, in
 }
 
 /* The gradient of operand id: its cotangents times what stood beside it. */
-static void send_one(const struct adjoint_pass *s, sid id, const uint32_t *at, int64_t n, int side, const struct num *g, const uint32_t *list,
-	struct num *buf)
+static void send_one(const struct adjoint_pass *s, sid id, const uint32_t *at, int64_t n, int side, bool open, const struct num *g,
+	const uint32_t *list, struct num *buf)
 {
 	const sid *pair = s->b->a;
 	struct num *x = buf, *y = buf + n;
 	int64_t kept = 0;
-	bool open = false;
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *cotangent = &g[list[at[i]]];
 		const sid beside = pair[2 * (int64_t)at[i] + 1 - side];
@@ -74,6 +87,7 @@ static void send_one(const struct adjoint_pass *s, sid id, const uint32_t *at, i
 			open = open || cotangent->flags & NUM_SPECIAL;
 			continue;
 		}
+		open = open || pairs_with_nothing(cotangent, &s->A->t->val[beside], &s->h);
 		x[kept] = *cotangent;
 		y[kept++] = s->A->t->val[beside];
 	}
@@ -94,6 +108,9 @@ void adj_slides(struct adjoint_pass *s)
 	const int64_t n = b->n ? b->start[b->n] / 2 : 0;
 	struct num *g = ARENA_NEW(a, struct num, b->n + 1);
 	uint32_t *list = ARENA_NEW(a, uint32_t, n + 1); /* whose pair each is */
+	bool odd = false;
+	for (int64_t i = 0; i < n && !odd; i++)
+		odd = s->A->t->val[b->a[2 * i + 1]].flags & NUM_SPECIAL;
 	for (int64_t k = 0; k < b->n; k++) {
 		num_put(&g[k], adj_finished(s, k));
 		for (uint32_t i = b->start[k] / 2; i < b->start[k + 1] / 2; i++)
@@ -109,7 +126,8 @@ void adj_slides(struct adjoint_pass *s)
 		for (int64_t k = 0; k < r.nid; k++) {
 			const uint32_t count = r.start[k + 1] - r.start[k];
 			if (count && !tape_is_const(s->A->t, r.low + (sid)k))
-				send_one(s, r.low + (sid)k, r.pair + r.start[k], count, side, g, list, buf);
+				send_one(
+					s, r.low + (sid)k, r.pair + r.start[k], count, side, side == 0 && odd && count < sumprod_full(b->param), g, list, buf);
 		}
 	}
 	arena_release(a, mark);

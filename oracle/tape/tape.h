@@ -78,10 +78,15 @@ sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], i
  * (their gradients are two, each rounded, even where both read one scalar); else 0. KARG*: dt is I64, entries of any dtype; ANY/ALL: dt
  * B8, entries of any. */
 #define SUM_ONTO (-1.0)
-/* param of a SUMPROD whose pairs come of windows that slide (convolutions). An operand that is in several lists has one gradient, a sum of
- * products as the lists are. A pair whose first entry is id 0 lies in the padding: kernels leave it out, or multiply by the 0 that they
- * wrote there, of which an infinite or NaN factor makes NaN; for gradients, too: of the second entry by an infinite cotangent. */
-#define SUMPROD_SLIDES (-2.0)
+/* param of a SUMPROD whose pairs come of windows that slide (convolutions). An operand that is in several lists has one gradient, a sum
+ * of products as the lists are. A pair whose first entry is id 0 lies in the padding: kernels leave it out, or multiply by the 0 that
+ * they wrote there, of which an infinite or NaN factor makes NaN; for gradients, too: of the second entry by an infinite cotangent. The
+ * first entries' gradients may be sums over all `full` places of a window, with 0 for the cotangents that are not there (oneDNN's, of
+ * windows that step or stand out): NaN, if some second entry is infinite or NaN. A pair whose second entry is id 0 adds nothing; its
+ * first entry has such a gradient of no cotangent at all. */
+#define SUMPROD_SLIDES(full) (-2.0 - (double)(full))
+static inline bool sumprod_is_slides(double param) { return param <= -2; }
+static inline double sumprod_full(double param) { return -2 - param; }
 sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param);
 /* The same with every list of length len: entries entry[k*len …]. */
 sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param);

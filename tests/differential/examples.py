@@ -18,6 +18,7 @@ STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
+FOLLOWS = ("like", "convolved_no_gradient")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
@@ -184,7 +185,7 @@ class Example:
     def text(self) -> str:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
-        for p in sorted(params, key=lambda p: (p["role"] in ("like", "convolved_no_gradient")) * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
+        for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
             needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)

@@ -56,8 +56,8 @@ def bits(op, want, got, call=None):
     return first(bad, want, got) if bad.any() else None
 
 
-# A NaN or infinite factor makes NaN with what lies in the padding in kernels that multiply by the 0 there, in double among them; a result that
-# is finite has met none.
+# A NaN or infinite factor makes NaN with what lies in the padding in kernels that multiply by the 0 there, in double among them; a
+# result that is finite has met none.
 SLIDES = {"convolution", "convolution_backward"}
 
 
