@@ -278,9 +278,7 @@ static bool mse_operands(struct ref_ctx *c, const struct meta *self, const struc
 		return err_set(c->err, "%s is not implemented for integers", op_info[c->n->op].name);
 	if (reduction < NONE || reduction > SUM)
 		return ref_unsupported(c, "reduction %lld, which PyTorch refuses or takes for a sum", (long long)reduction);
-	scalar[0] = reduction == MEAN ? 2.0 / (double)n : 2;
-	scalar[1] = dtype_round(self->dtype, scalar[0]);
-	scalar[2] = reduction == MEAN ? (double)n : 1;
+	scalar[0] = reduction == MEAN ? (double)n : 1;
 	return true;
 }
 
