@@ -118,7 +118,7 @@ static bool suggests_channels_last(const struct meta *m)
 	return meta_is_channels_last(&four);
 }
 
-/* PyTorch's results are contiguous unless input or weight suggest another layout. Then it depends on the kernel, which depends on the dtype,
+/* PyTorch's results are contiguous unless input or weight suggest another layout. Then it depends on the kernel, and that on the dtype,
  * the groups, the machine and its threads; one of them refuses the gradient ("slow_conv2d: grad_weight must be contiguous"). */
 static bool check_layout(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
 {
