@@ -109,30 +109,24 @@ static bool check_windows(struct meta_ctx *c, const struct meta *input, const st
 	return true;
 }
 
-/* Do the channels lie together, of three dims, too? SURELY: not only because a size is 1. */
-enum suggests { NOTHING, PERHAPS, SURELY };
-static enum suggests suggested(const struct meta *m)
+/* Do the channels lie together, of three dims, too? Also where only a size of 1 makes it look so. */
+static bool suggests_channels_last(const struct meta *m)
 {
 	struct meta four = *m;
 	if (m->rank == 3)
 		meta_insert_dim(&four, 2, 1, m->size[2] * m->stride[2]);
-	if (!meta_is_channels_last(&four))
-		return NOTHING;
-	return m->rank == 4 && m->size[1] > 1 && m->size[2] * m->size[3] > 1 ? SURELY : PERHAPS;
+	return meta_is_channels_last(&four);
 }
 
-/* The layout of results: PyTorch's is contiguous unless input or weight suggest another. Then f32 of two dims is channels-last, and what
- * else there is depends on the kernel, which depends on the machine. */
-static bool check_layout(bool *last, struct meta_ctx *c, const struct meta *input, const struct meta *weight)
+/* PyTorch's results are contiguous unless input or weight suggest another layout. Then it depends on the kernel, and that on the dtype,
+ * the groups, the machine and its threads; one of them refuses the gradient ("slow_conv2d: grad_weight must be contiguous"). */
+static bool check_layout(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
 {
-	const enum suggests most = MAX(suggested(input), suggested(weight));
-	*last = most == SURELY;
-	return most == NOTHING || (most == SURELY && input->dtype == DT_F32)
-		|| err_limit(c->err, "a convolution of %s of rank %d with channels last: the layout of its result is the kernel's choice",
-			dtype_info[input->dtype].name, input->rank);
+	return (!suggests_channels_last(input) && !suggests_channels_last(weight))
+		|| err_limit(c->err, "a convolution with channels last: the layout of its result is the kernel's choice");
 }
 
-static bool check_convolution(bool *last, struct meta_ctx *c, const struct meta *input, const struct meta *weight)
+static bool check_convolution(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
 {
 	const int ndim = weight->rank - 2;
 	if (c->n->arg[op_arg(c->n->op, N_transposed)].b)
@@ -157,7 +151,7 @@ static bool check_convolution(bool *last, struct meta_ctx *c, const struct meta 
 	if (input->dtype != weight->dtype)
 		return err_set(
 			c->err, "Input type (%s) and weight type (%s) should be the same", dtype_info[input->dtype].c10, dtype_info[weight->dtype].c10);
-	return check_layout(last, c, input, weight);
+	return check_layout(c, input, weight);
 }
 
 static void result_sizes(int64_t size[4], const struct convolution *v)
@@ -166,13 +160,6 @@ static void result_sizes(int64_t size[4], const struct convolution *v)
 	size[1] = v->filters;
 	for (int d = 0; d < v->s.ndim; d++)
 		size[2 + d] = v->s.out[SLIDING_DIMS - v->s.ndim + d];
-}
-
-static void lay_out(struct meta *out, const struct meta *like, const int64_t *size, int rank, bool last)
-{
-	layout_contiguous(out, like, size, rank);
-	if (last)
-		layout_channels_last(out);
 }
 
 static bool check_bias(struct meta_ctx *c, const struct meta *bias, const struct meta *weight)
@@ -189,13 +176,12 @@ static bool check_bias(struct meta_ctx *c, const struct meta *bias, const struct
 bool meta_convolution(struct meta_ctx *c)
 {
 	const struct meta *input = c->in[A_convolution_input], *weight = c->in[A_convolution_weight], *bias = c->in[A_convolution_bias];
-	bool last;
 	int64_t size[4];
-	if (!check_convolution(&last, c, input, weight) || (bias && !check_bias(c, bias, weight)))
+	if (!check_convolution(c, input, weight) || (bias && !check_bias(c, bias, weight)))
 		return false;
 	const struct convolution v = convolution_of(c->n, input, weight);
 	result_sizes(size, &v);
-	lay_out(&c->out[0], input, size, input->rank, last);
+	layout_contiguous(&c->out[0], input, size, input->rank);
 	return true;
 }
 
@@ -205,10 +191,9 @@ bool meta_convolution_backward(struct meta_ctx *c)
 	const struct meta *grad = c->in[A_convolution_backward_grad_output], *input = c->in[A_convolution_backward_input],
 					  *weight = c->in[A_convolution_backward_weight];
 	const bool *asked = c->n->arg[A_convolution_backward_output_mask].bools;
-	bool last;
 	int64_t size[4];
 	char a[SIZES_TEXT], b[SIZES_TEXT];
-	if (!check_convolution(&last, c, input, weight))
+	if (!check_convolution(c, input, weight))
 		return false;
 	const struct convolution v = convolution_of(c->n, input, weight);
 	result_sizes(size, &v);
@@ -223,9 +208,9 @@ bool meta_convolution_backward(struct meta_ctx *c)
 	for (int k = 0; k < c->nout; k++)
 		c->out[k] = (struct meta){.dtype = DT_F32, .absent = true, .rank = 1, .stride = {1}};
 	if (asked[0])
-		lay_out(&c->out[0], input, input->size, input->rank, last);
+		layout_contiguous(&c->out[0], input, input->size, input->rank);
 	if (asked[1])
-		lay_out(&c->out[1], weight, weight->size, weight->rank, last);
+		layout_contiguous(&c->out[1], weight, weight->size, weight->rank);
 	if (asked[2])
 		layout_contiguous(&c->out[2], weight, weight->size, 1);
 	return true;

@@ -2,8 +2,7 @@
  * times the filter, then 1 times the bias; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
  *
  * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format,
- * which takes one dim as the second of two). What a kernel then makes of it is certain for oneDNN's of f32 in two dims alone (measured,
- * 2.11.0 and 2.15.0): f64 and f16 have others, by groups, and whether bf16 has it depends on the machine. */
+ * which takes one dim as the second of two): what a kernel then makes of it differs (measured, 2.11.0 and 2.15.0), and is not said here. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
@@ -12,7 +11,6 @@
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	bool last;                                               /* channels-last results */
 	int64_t samples, channels, filters, groups, part, share; /* of a group: channels, filters */
 	int64_t stride[2], padding[2], dilation[2], in[2], kernel[2], out[2];
 };
@@ -40,8 +38,8 @@ static bool read_list(struct ref_ctx *c, int64_t to[2], int name, const char *wh
 	return true;
 }
 
-/* Do the channels lie together? plain: and no size of 1 makes it look so. */
-static bool looks_channels_last(const struct meta *m, bool *plain)
+/* Do the channels lie together, or does a size of 1 make it look so? */
+static bool looks_channels_last(const struct meta *m)
 {
 	struct meta as4 = *m;
 	if (m->rank == 3) {
@@ -51,17 +49,13 @@ static bool looks_channels_last(const struct meta *m, bool *plain)
 		as4.size[2] = 1;
 		as4.stride[2] = m->size[2] * m->stride[2];
 	}
-	*plain = m->rank == 4 && m->size[1] > 1 && m->size[2] * m->size[3] > 1;
 	return shape_format(&as4) != 0;
 }
 
-static bool read_layout(struct ref_ctx *c, struct slide *s, const struct meta *input, const struct meta *weight)
+static bool read_layout(struct ref_ctx *c, const struct meta *input, const struct meta *weight)
 {
-	bool plain[2];
-	const bool x = looks_channels_last(input, &plain[0]), w = looks_channels_last(weight, &plain[1]);
-	s->last = (x && plain[0]) || (w && plain[1]);
-	return (!x && !w) || (s->last && s->dt == DT_F32)
-		|| ref_unsupported(c, "the layout that a convolution of %s with channels last gives depends on the kernel", dtype_info[s->dt].name);
+	return (!looks_channels_last(input) && !looks_channels_last(weight))
+		|| ref_unsupported(c, "the layout that a convolution with channels last gives depends on the kernel");
 }
 
 static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *input, const struct meta *weight)
@@ -117,13 +111,8 @@ static bool read_slide(struct ref_ctx *c, struct slide *s)
 		return ref_unsupported(c, "gradients of %s and %s", dtype_info[s->dt].name, dtype_info[weight->dtype].name);
 	if (weight->dtype != s->dt)
 		return err_set(c->err, "convolution of %s and %s", dtype_info[s->dt].torch, dtype_info[weight->dtype].torch);
-	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, s, input, weight)
+	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, input, weight)
 																		: ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
-}
-
-static const int64_t *strides_of(const struct slide *s, int64_t stride[MAX_RANK], const int64_t *size)
-{
-	return s->last && shape_channels_last(stride, size, s->rank, 4) ? stride : NULL;
 }
 
 /* ---- products ---- */
@@ -245,7 +234,7 @@ REFERENCE(convolution, ANEW)
 		return err_set(c->err, "Given weight of size %s, expected bias to be 1-dimensional", shape_text(c, weight->size, weight->rank));
 	if (bias && bias->meta.dtype != s.dt)
 		return ref_unsupported(c, "convolution of %s with a bias of %s", dtype_info[s.dt].torch, dtype_info[bias->meta.dtype].torch);
-	int64_t size[MAX_RANK] = {s.samples, s.filters}, stride[MAX_RANK];
+	int64_t size[MAX_RANK] = {s.samples, s.filters};
 	for (int d = 0; d < s.ndim; d++)
 		size[2 + d] = s.out[2 - s.ndim + d];
 	struct lists l;
@@ -268,7 +257,7 @@ REFERENCE(convolution, ANEW)
 	for (int64_t k = 0; k < cells; k++)
 		if (!seen[k])
 			put_pair(&l, 0, f.x[k], 0);
-	return ref_out_block(c, 0, s.dt, size, s.rank, strides_of(&s, stride, size), sums_of(c, s.dt, &l, full_of(&s)));
+	return ref_out_block(c, 0, s.dt, size, s.rank, NULL, sums_of(c, s.dt, &l, full_of(&s)));
 }
 
 /* ---- backward ---- */
@@ -307,9 +296,8 @@ static bool bias_gradient(struct ref_ctx *c, const struct slide *s, const sid *g
 /* Result k, of m's sizes. */
 static bool gradient(struct ref_ctx *c, const struct slide *s, int k, const struct meta *m, const struct lists *l)
 {
-	int64_t stride[MAX_RANK];
 	c->t->result = k;
-	return ref_out_block(c, k, s->dt, m->size, m->rank, strides_of(s, stride, m->size), sums_of(c, s->dt, l, 0));
+	return ref_out_block(c, k, s->dt, m->size, m->rank, NULL, sums_of(c, s->dt, l, 0));
 }
 
 /* A weight that is infinite or NaN, or may be; 0: there is none. */
