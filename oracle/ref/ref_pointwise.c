@@ -641,8 +641,9 @@ REFERENCE(clamp_max, ANEW) { return clamp_one(c, true); }
 REFERENCE(hardtanh, ANEW)
 {
 	const enum dtype dt = meta_of(c, A_hardtanh_self)->dtype;
-	if (dtype_is_float(dt)
-		&& (!shape_fits(c, scalar_of(c, A_hardtanh_min_val), dt, 1) || !shape_fits(c, scalar_of(c, A_hardtanh_max_val), dt, 1)))
+	if (!dtype_is_float(dt))
+		return ref_unsupported(c, "hardtanh of elements that are no floats");
+	if (!shape_fits(c, scalar_of(c, A_hardtanh_min_val), dt, 1) || !shape_fits(c, scalar_of(c, A_hardtanh_max_val), dt, 1))
 		return false;
 	return map(c, SF_HARDTANH, COMMON_REAL);
 }
