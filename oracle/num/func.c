@@ -875,7 +875,7 @@ struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 	LOOP_1(id)
 #define LIBM2(id, function, arb, what, ...)                                                                                                \
 	static struct num pair_##id(const struct num *a, const struct num *b) { return libm2_of(a, b, SF_##id); }                              \
-	UNARY(id) { return budget(num_pairwise(A, B, pair_##id), h); }                                                                         \
+	UNARY(id) { return num_unknown(A) || num_unknown(B) ? num_any(h->dt) : budget(num_pairwise(A, B, pair_##id), h); }                     \
 	LOOP_2(id)
 #define FORMULA(id, arity, what, value, ...) STEPS_##arity(id)
 #define STEPS(id)                                                                                                                          \

@@ -228,7 +228,7 @@ REFERENCE(convolution, ANEW)
 	const struct ref_tensor *bias = c->in[A_convolution_bias];
 	const struct meta *weight = meta_of(c, A_convolution_weight);
 	struct slide s;
-	if (!read_slide(c, &s))
+	if (!ref_not_on_cuda(c) || !read_slide(c, &s))
 		return false;
 	if (bias && (bias->meta.rank != 1 || bias->meta.size[0] != s.filters))
 		return err_set(c->err, "Given weight of size %s, expected bias to be 1-dimensional", shape_text(c, weight->size, weight->rank));
@@ -329,7 +329,7 @@ REFERENCE(convolution_backward, ANEW)
 	const bool *asked = c->n->arg[A_convolution_backward_output_mask].bools;
 	struct slide s;
 	struct lists x, w;
-	if (!read_slide(c, &s))
+	if (!ref_not_on_cuda(c) || !read_slide(c, &s))
 		return false;
 	int64_t size[MAX_RANK] = {s.samples, s.filters};
 	for (int d = 0; d < s.ndim; d++)

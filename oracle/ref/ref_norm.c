@@ -114,7 +114,7 @@ REFERENCE(native_layer_norm, ANEW)
 	const struct ref_tensor *input = c->in[A_native_layer_norm_input];
 	const double eps[FORMULA_SCALARS] = {c->n->arg[A_native_layer_norm_eps].scalar.f};
 	struct rows r;
-	if (!read_rows(c, &r, "LayerNormKernelImpl"))
+	if (!ref_not_on_cuda(c) || !read_rows(c, &r, "LayerNormKernelImpl"))
 		return false;
 	const sid *x = ref_ids(c, input);
 	const sid *op[3] = {x, each_row(c, &r, operand(c, N_weight), 1), each_row(c, &r, operand(c, N_bias), 0)};
@@ -214,7 +214,7 @@ REFERENCE(native_layer_norm_backward, ANEW)
 	const struct ref_tensor *weight = operand(c, N_weight), *bias = operand(c, N_bias), *input = c->in[A_native_layer_norm_backward_input];
 	const bool *asked = c->n->arg[A_native_layer_norm_backward_output_mask].bools;
 	struct rows r;
-	if (!read_rows(c, &r, "LayerNormBackwardKernelImpl") || !check_moments(c, &r))
+	if (!ref_not_on_cuda(c) || !read_rows(c, &r, "LayerNormBackwardKernelImpl") || !check_moments(c, &r))
 		return false;
 	if ((asked[1] && !weight) || (asked[2] && !bias))
 		return err_set(c->err, "tensor does not have a device");

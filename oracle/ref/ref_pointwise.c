@@ -637,13 +637,18 @@ static bool clamp_one(struct ref_ctx *c, bool upper)
 REFERENCE(clamp_min, ANEW) { return clamp_one(c, false); }
 REFERENCE(clamp_max, ANEW) { return clamp_one(c, true); }
 
+static bool is_zero(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f == 0 : s->i == 0; }
+
 /* Bounds of the tensor's dtype: one that it does not hold is refused. */
 REFERENCE(hardtanh, ANEW)
 {
 	const enum dtype dt = meta_of(c, A_hardtanh_self)->dtype;
+	const struct scalar *low = scalar_of(c, A_hardtanh_min_val), *high = scalar_of(c, A_hardtanh_max_val);
 	if (!dtype_is_float(dt))
 		return ref_unsupported(c, "hardtanh of elements that are no floats");
-	if (!shape_fits(c, scalar_of(c, A_hardtanh_min_val), dt, 1) || !shape_fits(c, scalar_of(c, A_hardtanh_max_val), dt, 1))
+	if (!shape_fits(c, low, dt, 1) || !shape_fits(c, high, dt, 1))
+		return false;
+	if ((is_zero(low) || is_zero(high)) && !ref_not_on_cuda(c)) /* which of two zeros it gives is another */
 		return false;
 	return map(c, SF_HARDTANH, COMMON_REAL);
 }

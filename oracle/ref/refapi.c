@@ -14,6 +14,12 @@ bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...)
 	return false;
 }
 
+bool ref_not_on_cuda(struct ref_ctx *c)
+{
+	return c->t->lic->semantics.layout != LAYOUT_LOADS
+		|| ref_unsupported(c, "%s on CUDA, whose kernel is not modelled", op_info[c->n->op].name);
+}
+
 bool ref_undecided(struct ref_ctx *c, const char *what)
 {
 	c->undecided = true;
