@@ -77,8 +77,9 @@ static const struct option_row opts[NOPTS] = {
 		"a target that takes long: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},
 	[O_EVERY] = {"--every", "K", "fuzz", "of --sample: each K-th program (default 500)"},
-	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep report",
-		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find"},
+	[O_DB] = {"--db", "FILE", "fuzz check repro confirm minimize blame triage sweep report bench",
+		"the findings store; `fuzz` and `check` make it if absent, and keep there what they find; `bench store` reads it, instead of a\n"
+		"                    store that it makes"},
 	[O_TIME] = {"--time", "T", "fuzz bench confirm minimize blame triage sweep",
 		"stop after T: 90, 90s, 10m, 1h (minimize: with the smallest program so far; triage: minimizing a finding takes 10m of it at most; "
 		"bench: each row, CPU time)"},

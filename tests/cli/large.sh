@@ -26,6 +26,10 @@ store)
 	done
 	# It is a store like any other.
 	expect "what a summary says" 0 "$(sql "select count(*) from (select * from finding_now except select * from finding_summary)" "$tmp/k.db")"
+	"$bin" bench store --db "$tmp/k.db" --json >"$tmp/out" 2>"$tmp/err"
+	expect "a store that is there" 0 $?
+	expect "is read" "$(sql "select count(*) from v_causes" "$tmp/k.db")" "$(rows 'findings causes')"
+	hasnt "it is not merged" "$tmp/out" merge
 	"$bin" merge "$tmp/k.db" --into "$tmp/m.db" >"$tmp/out" 2>&1
 	expect "merge checks keys" 0 $?
 	has "merge" "$tmp/out" '120 findings, 120 of them new'
@@ -38,6 +42,8 @@ usage)
 	"$bin" bench store --findings 10 --observations 100 --causes 9 >"$tmp/out" 2>"$tmp/err"
 	expect "more causes than findings" 2 $?
 	has "more causes than findings" "$tmp/err" 'a store of 10 findings has at most 2 causes'
+	"$bin" bench store --db "$tmp/none.db" >"$tmp/out" 2>"$tmp/err"
+	expect "a store that is not there" 2 $?
 	echo text >"$tmp/there"
 	"$bin" bench store --findings 10 --observations 100 --causes 2 --keep "$tmp/there" >"$tmp/out" 2>"$tmp/err"
 	expect "a file that is there" 2 $?
