@@ -146,17 +146,18 @@ struct member {
 	const char *cause, *full_id, *state, *target, *versions;
 	const char *own; /* what cause.h says of it (fuzz/triage/cause_join.h) */
 	const char *id;
+	int64_t first_seen;
 	int number;
 };
 struct members {
 	struct arena *a;
 	int n, cap;
-	struct member *of; /* by cause; of one cause in the order in which they were first seen */
+	struct member *of; /* by id; then by cause, of one cause in the order in which they were first seen */
 };
 
-static const char members_sql[] = "select s.cause, lower(hex(s.finding)), s.state, s.target, s.versions, "
-								  "(select cast(x.bytes as text) from artifact x where x.finding = s.finding and x.name = 'variant' "
-								  "order by x.at desc, x.id desc limit 1) from finding_summary s order by s.first_seen, s.finding";
+static const char members_sql[] = "select cause, lower(hex(finding)), state, target, versions, first_seen from finding_summary";
+static const char variants_sql[] =
+	"select lower(hex(finding)), cast(bytes as text) from artifact where name = 'variant' order by finding, at desc, id desc";
 
 static bool take_member(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
@@ -170,9 +171,34 @@ static bool take_member(void *ctx, int ncols, const char *const *names, const st
 	}
 	struct member *f = &m->of[m->n++];
 	*f = (struct member){
-		text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a), text_at(&v[4], m->a), .number = m->n};
-	f->own = v[5].s ? text_at(&v[5], m->a) : f->cause;
+		text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a), text_at(&v[4], m->a), .first_seen = v[5].i};
+	f->own = f->cause;
 	return true;
+}
+
+/* The latest of a finding comes first, findings in the order of members. */
+struct variants {
+	struct members *m;
+	int next; /* the first member that has none yet */
+};
+static bool take_variant(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct variants *x = ctx;
+	(void)ncols, (void)names;
+	if (!v)
+		return true;
+	while (x->next < x->m->n && strcmp(x->m->of[x->next].full_id, v[0].s ? v[0].s : "") < 0)
+		x->next++;
+	if (x->next < x->m->n && str_eq(x->m->of[x->next].full_id, v[0].s ? v[0].s : ""))
+		x->m->of[x->next++].own = text_at(&v[1], x->m->a);
+	return true;
+}
+
+static int by_first_seen(const void *a, const void *b)
+{
+	const struct member *f = a, *g = b;
+	return f->first_seen != g->first_seen ? (f->first_seen > g->first_seen) - (f->first_seen < g->first_seen)
+										  : strcmp(f->full_id, g->full_id);
 }
 
 static int by_cause(const void *a, const void *b)
@@ -184,7 +210,13 @@ static int by_cause(const void *a, const void *b)
 
 static int by_full_id(const void *a, const void *b)
 {
-	return strcmp((*(const struct member *const *)a)->full_id, (*(const struct member *const *)b)->full_id);
+	return strcmp(((const struct member *)a)->full_id, ((const struct member *)b)->full_id);
+}
+
+static void sort_members(struct members *m, int (*order)(const void *, const void *))
+{
+	if (m->n > 1)
+		qsort(m->of, (size_t)m->n, sizeof *m->of, order);
 }
 
 static int alike(const char *a, const char *b)
@@ -195,17 +227,13 @@ static int alike(const char *a, const char *b)
 	return n;
 }
 
-/* As many digits as tell it from all others, at least STORE_ID_DIGITS. */
+/* As many digits as tell it from all others, at least STORE_ID_DIGITS. By id. */
 static void give_ids(struct members *m)
 {
-	struct member **sorted = ARENA_NEW(m->a, struct member *, MAX(m->n, 1));
-	for (int i = 0; i < m->n; i++)
-		sorted[i] = &m->of[i];
-	qsort(sorted, (size_t)m->n, sizeof *sorted, by_full_id);
 	for (int i = 0; i < m->n; i++) {
-		const int before = i ? alike(sorted[i]->full_id, sorted[i - 1]->full_id) : 0;
-		const int after = i + 1 < m->n ? alike(sorted[i]->full_id, sorted[i + 1]->full_id) : 0;
-		sorted[i]->id = arena_printf(m->a, "%.*s", MAX(STORE_ID_DIGITS, MAX(before, after) + 1), sorted[i]->full_id);
+		const int before = i ? alike(m->of[i].full_id, m->of[i - 1].full_id) : 0;
+		const int after = i + 1 < m->n ? alike(m->of[i].full_id, m->of[i + 1].full_id) : 0;
+		m->of[i].id = arena_printf(m->a, "%.*s", MAX(STORE_ID_DIGITS, MAX(before, after) + 1), m->of[i].full_id);
 	}
 }
 
@@ -304,9 +332,14 @@ enum store_status store_causes(struct store_causes *out, struct store *s, struct
 		status = store_query_sql(s, issues_sql, NULL, take_issue, &(struct issues){out, r.cause, a});
 	if (status == STORE_OK)
 		status = store_query_sql(s, members_sql, NULL, take_member, &m);
+	sort_members(&m, by_full_id);
 	give_ids(&m);
-	if (m.n > 1)
-		qsort(m.of, (size_t)m.n, sizeof *m.of, by_cause);
+	if (status == STORE_OK)
+		status = store_query_sql(s, variants_sql, NULL, take_variant, &(struct variants){.m = &m});
+	sort_members(&m, by_first_seen);
+	for (int i = 0; i < m.n; i++)
+		m.of[i].number = i + 1;
+	sort_members(&m, by_cause);
 	for (int i = 0; i < out->n && status == STORE_OK; i++) {
 		const int from = first_of(&m, r.cause[i]);
 		int to = from;

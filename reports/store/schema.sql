@@ -80,8 +80,10 @@ CREATE TABLE finding_summary (finding BLOB NOT NULL PRIMARY KEY REFERENCES findi
   first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, nobs INTEGER NOT NULL, npass INTEGER NOT NULL,
   minimised INTEGER NOT NULL, cause TEXT NOT NULL, reach TEXT NOT NULL, blame TEXT NOT NULL, versions TEXT NOT NULL) STRICT;
 CREATE INDEX finding_summary_signature ON finding_summary (signature);
-CREATE INDEX finding_summary_cause ON finding_summary (cause);
-CREATE INDEX finding_summary_first_seen ON finding_summary (first_seen, finding);
+-- Causes are counted and numbered from these two alone.
+CREATE INDEX finding_summary_cause ON finding_summary (cause, state, severity, reach, nobs, first_seen, last_seen, minimised, length,
+  finding);
+CREATE INDEX finding_summary_first_seen ON finding_summary (first_seen, finding, cause, state, target);
 -- Sums of counter: without the draw; and by each family (or, of a run that --ops restricts, operator) and dtype that the draw has.
 CREATE TABLE counter_total (run BLOB NOT NULL REFERENCES run, environment BLOB NOT NULL REFERENCES environment, verdict TEXT NOT NULL,
   n INTEGER NOT NULL, PRIMARY KEY (run, environment, verdict)) STRICT, WITHOUT ROWID;

@@ -272,6 +272,7 @@ static int configure(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(db,
 			"PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+			"PRAGMA cache_size=-32768;" /* the summaries of 10,000 findings, and what else a list reads */
 			"PRAGMA synchronous=FULL",
 			NULL, NULL, NULL);
 	return rc;
