@@ -131,6 +131,9 @@ static bool check_convolution(struct meta_ctx *c, const struct meta *input, cons
 	const int ndim = weight->rank - 2;
 	if (c->n->arg[op_arg(c->n->op, N_transposed)].b)
 		return err_limit(c->err, "a transposed convolution");
+	if (!dtype_is_float(input->dtype) || !dtype_is_float(weight->dtype))
+		return err_limit(
+			c->err, "a convolution of %s and %s, not of floats", dtype_info[input->dtype].name, dtype_info[weight->dtype].name);
 	if (ndim <= 0)
 		return err_set(c->err, "weight should have at least three dimensions");
 	if (ndim > SLIDING_DIMS)
@@ -145,9 +148,6 @@ static bool check_convolution(struct meta_ctx *c, const struct meta *input, cons
 		return false;
 	if (meta_numel(input) == 0 || meta_numel(weight) == 0)
 		return err_limit(c->err, "a convolution without elements: the layout of its result is the kernel's choice");
-	if (!dtype_is_float(input->dtype) || !dtype_is_float(weight->dtype))
-		return err_limit(
-			c->err, "a convolution of %s and %s, not of floats", dtype_info[input->dtype].name, dtype_info[weight->dtype].name);
 	if (input->dtype != weight->dtype && c->n->op == OP_convolution_backward)
 		return err_limit(c->err, "gradients of %s and %s: not every kernel looks at both", dtype_info[input->dtype].name,
 			dtype_info[weight->dtype].name);
