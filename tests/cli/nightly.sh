@@ -103,7 +103,7 @@ full() { # a file size limit, as a full disk; the next night has what was found
 	(ulimit -f 20 && night $zero --time 200s --seed 6 -- --programs 10)
 	expect "no room at all" 3 $?
 	expect "integrity" ok "$(sqlite3 n.db 'pragma integrity_check')"
-	night $zero --time 200s --seed 7 -- --programs 10
+	night $zero --time 200s --seed 7 -- --programs 60
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
@@ -138,7 +138,7 @@ disk() { # a disk that is full: a tmpfs of a mount namespace of this test's own
 	hasnt "no summary of another night" <(cat n.db.night/summary.md 2>/dev/null) "seed 5$"
 	rm filler
 	mount -o remount,size=64m none . || exit 1
-	night $zero --time 200s --seed 7 -- --programs 10
+	night $zero --time 200s --seed 7 -- --programs 60
 	expect "with room" 1 $?
 	whole "then"
 	expect "nothing was lost" "" "$(comm -23 <(echo "$found") <(sql "select full_id from v_findings" n.db | sort))"
