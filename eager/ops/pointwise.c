@@ -421,8 +421,8 @@ static bool check_alike(const struct meta_ctx *c)
 	const enum dtype over = c->in[A_addcdiv_tensor1]->dtype, under = c->in[A_addcdiv_tensor2]->dtype;
 	if (!dtype_is_float(over) && !dtype_is_float(under))
 		return err_set(c->err,
-			"Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 "
-			"and tensor2.");
+			"Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+			"perform a true division of tensor1 and tensor2.");
 	return (over == self && under == self) || err_limit(c->err, "addcdiv of several dtypes");
 }
 
