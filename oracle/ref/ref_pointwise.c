@@ -707,6 +707,13 @@ REFERENCE(hardtanh, ANEW)
 	return map(c, SF_HARDTANH, COMMON_REAL);
 }
 
+REFERENCE(sgn, ANEW)
+{
+	if (c->grad)
+		return ref_unsupported(c, "gradient of sgn: PyTorch gives a tensor without memory, which nothing reads");
+	return unary(c, SF_SIGN, COMMON_KEEP);
+}
+
 /* Integers are refused, in other words where the first tensor alone is none. */
 REFERENCE(addcdiv, SELF) { return map(c, SF_ADDCDIV, COMMON_ALIKE); }
 
