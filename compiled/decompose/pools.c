@@ -25,8 +25,8 @@ static int under_windows(const struct pooling *m, int cells)
 {
 	const struct sliding *s = &m->p.s;
 	const int64_t size[] = {m->p.planes, s->out[0], s->out[1], s->kernel[0], s->kernel[1]};
-	const int64_t stride[] = {m->padded[0] * m->padded[1], s->stride[0] * m->padded[1], s->stride[1], s->dilation[0] * m->padded[1],
-		s->dilation[1]};
+	const int64_t stride[] = {
+		m->padded[0] * m->padded[1], s->stride[0] * m->padded[1], s->stride[1], s->dilation[0] * m->padded[1], s->dilation[1]};
 	const int64_t rows[] = {m->p.planes, s->out[0], s->out[1], s->kernel[0] * s->kernel[1]};
 	return reshaped(m->d, emit_as_strided(m->d->b, cells, size, ARRAY_LEN(size), stride, ARRAY_LEN(stride), 0), rows, 4);
 }
@@ -36,7 +36,10 @@ static int windows(const struct pooling *m, int x, struct scalar beside)
 {
 	const struct sliding *s = &m->p.s;
 	const int64_t size[] = {m->p.planes, s->in[0], s->in[1]};
-	const int64_t pad[] = {s->padding[1], m->padded[1] - s->in[1] - s->padding[1], s->padding[0], m->padded[0] - s->in[0] - s->padding[0]};
+	int64_t behind[SLIDING_DIMS];
+	for (int d = 0; d < SLIDING_DIMS; d++)
+		behind[d] = m->padded[d] - s->in[d] - s->padding[d];
+	const int64_t pad[] = {s->padding[1], behind[1], s->padding[0], behind[0]};
 	x = emit_constant_pad_nd(m->d->b, reshaped(m->d, x, size, 3), pad, 4, beside);
 	return under_windows(m, meta_is_contiguous(build_meta(m->d->b, x)) ? x : emit_contiguous(m->d->b, x));
 }
@@ -51,8 +54,9 @@ static int counts_along(const struct pooling *m, int dim)
 	const int64_t beyond = m->p.padding_counts ? s->padding[dim] : 0, first = -s->padding[dim];
 	const int start = emit_arange_start_step(
 		b, scalar_int(first), scalar_int(first + s->out[dim] * s->stride[dim]), scalar_int(s->stride[dim]), (int)DT_F64);
-	const int end = emit_clamp_max(b, emit_add_Scalar(b, start, scalar_int(s->kernel[dim]), scalar_int(1)), scalar_int(s->in[dim] + beyond));
-	return emit_sub_Tensor(b, end, emit_clamp_min(b, start, scalar_int(-beyond)), scalar_int(1));
+	const int end = emit_add_Scalar(b, start, scalar_int(s->kernel[dim]), scalar_int(1));
+	return emit_sub_Tensor(
+		b, emit_clamp_max(b, end, scalar_int(s->in[dim] + beyond)), emit_clamp_min(b, start, scalar_int(-beyond)), scalar_int(1));
 }
 
 /* x divided by its windows' divisors, in dtype t, which is x's. */

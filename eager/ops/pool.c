@@ -105,8 +105,8 @@ static bool check_numbers(struct meta_ctx *c, const struct sliding *s)
 				(long long)s->padding[d], (long long)s->kernel[d], (long long)s->dilation[d]);
 	}
 	if (s->kernel[0] <= 0 || s->kernel[1] <= 0)
-		return err_set(c->err, "kernel size should be greater than zero, but got kH: %lld kW: %lld", (long long)s->kernel[0],
-			(long long)s->kernel[1]);
+		return err_set(
+			c->err, "kernel size should be greater than zero, but got kH: %lld kW: %lld", (long long)s->kernel[0], (long long)s->kernel[1]);
 	if (s->stride[0] <= 0 || s->stride[1] <= 0)
 		return err_set(
 			c->err, "stride should be greater than zero, but got dH: %lld dW: %lld", (long long)s->stride[0], (long long)s->stride[1]);
@@ -153,9 +153,8 @@ static bool check_pool(struct meta_ctx *c, const struct meta *self)
 	const struct pool p = pool_of(c->n, self);
 	const long long channels = (long long)self->size[self->rank - 3];
 	if (p.s.out[0] < 1 || p.s.out[1] < 1)
-		return err_set(c->err,
-			"Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). Output size is too small", channels,
-			(long long)p.s.in[0], (long long)p.s.in[1], channels, (long long)p.s.out[0], (long long)p.s.out[1]);
+		return err_set(c->err, "Given input size: (%lldx%lldx%lld). Calculated output size: (%lldx%lldx%lld). Output size is too small",
+			channels, (long long)p.s.in[0], (long long)p.s.in[1], channels, (long long)p.s.out[0], (long long)p.s.out[1]);
 	return true;
 }
 
@@ -199,8 +198,9 @@ static bool check_pooled(struct meta_ctx *c, const struct meta *m, const struct 
 		if (d == 0 && self->rank == 4 && m->rank == 4 && op_arg(c->n->op, N_dilation) < 0)
 			return err_limit(c->err, "a gradient of %lld samples where there are %lld: PyTorch 2.11 does not check it",
 				(long long)m->size[0], (long long)size[0]);
-		return err_set(c->err, "Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension %d and tensor.size[%d] = %lld",
-			self->rank, d, (long long)size[d], m->rank, d, (long long)(d < m->rank ? m->size[d] : 0));
+		return err_set(c->err,
+			"Expected a tensor of dimension %d and tensor.size[%d] == %lld but got: dimension %d and tensor.size[%d] = %lld", self->rank, d,
+			(long long)size[d], m->rank, d, (long long)(d < m->rank ? m->size[d] : 0));
 	}
 	return true;
 }

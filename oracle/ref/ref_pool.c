@@ -66,8 +66,9 @@ static bool read_window(struct ref_ctx *c, struct pools *p, int d, bool ceil)
 	const int64_t next = p->out[d] * p->stride[d] - p->padding[d];
 	if (ceil && next - fits < p->stride[d] && next < p->in[d])
 		p->out[d]++;
-	return p->out[d] > 0 || err_set(c->err, "%s: a kernel of %lld does not fit into %lld", op_info[c->n->op].name, (long long)p->kernel[d],
-		(long long)p->in[d]);
+	return p->out[d] > 0
+		|| err_set(
+			c->err, "%s: a kernel of %lld does not fit into %lld", op_info[c->n->op].name, (long long)p->kernel[d], (long long)p->in[d]);
 }
 
 static bool read_self(struct ref_ctx *c, const struct meta *m)
@@ -75,8 +76,9 @@ static bool read_self(struct ref_ctx *c, const struct meta *m)
 	bool valid = m->rank == 3 || m->rank == 4;
 	for (int d = m->rank == 4; valid && d < m->rank; d++)
 		valid = m->size[d] > 0;
-	return valid || err_set(c->err, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s",
-		shape_text(c, m->size, m->rank));
+	return valid
+		|| err_set(c->err, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s",
+			shape_text(c, m->size, m->rank));
 }
 
 static bool read_pools(struct ref_ctx *c, struct pools *p, const struct meta *m)
@@ -183,8 +185,7 @@ static bool is_averaged(struct ref_ctx *c, const struct pools *p)
 }
 
 /* Sums of windows in dtype `in`, divided and rounded once to p's. */
-static sid quotients(
-	struct ref_ctx *c, const struct pools *p, enum dtype in, const uint32_t *start, const sid *entry, const sid *by)
+static sid quotients(struct ref_ctx *c, const struct pools *p, enum dtype in, const uint32_t *start, const sid *entry, const sid *by)
 {
 	const sid sum = tape_nary(c->t, SF_SUM, in, start, entry, p->windows, 0);
 	return tape_map2(c->t, SF_DIV, p->dt, ref_ids_block(c, sum, p->windows), by, p->windows);
@@ -226,13 +227,15 @@ static bool fits_result(struct ref_ctx *c, const struct pools *p, const struct m
 		return err_set(c->err, "%s: a gradient of size %s for a result of size %s", op_info[c->n->op].name,
 			shape_text(c, grad->size, grad->rank), shape_text(c, p->size, p->rank));
 	if (grad->size[0] != p->size[0])
-		return ref_unsupported(c, "a gradient of %lld samples for %lld: 2.11.0 does not look", (long long)grad->size[0], (long long)p->size[0]);
+		return ref_unsupported(
+			c, "a gradient of %lld samples for %lld: 2.11.0 does not look", (long long)grad->size[0], (long long)p->size[0]);
 	return grad->dtype == p->dt
 		|| err_set(c->err, "%s of %s and %s", op_info[c->n->op].name, dtype_info[grad->dtype].torch, dtype_info[p->dt].torch);
 }
 
 /* Lists of windows for each element, in the windows' order. */
-static uint32_t *windows_by_element(struct ref_ctx *c, sid *entry, const struct inside *in, int64_t windows, int64_t elements, const sid *of)
+static uint32_t *windows_by_element(
+	struct ref_ctx *c, sid *entry, const struct inside *in, int64_t windows, int64_t elements, const sid *of)
 {
 	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, elements + 2);
 	for (int64_t i = 0; i < in->n; i++)
