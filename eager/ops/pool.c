@@ -173,14 +173,17 @@ static void pooled_sizes(int64_t size[4], const struct meta *self, const struct 
 		size[self->rank - SLIDING_DIMS + d] = p->s.out[d];
 }
 
+static bool check_averaged(struct meta_ctx *c, const struct meta *self)
+{
+	return self->dtype != DT_I64 || err_limit(c->err, "an average of i64: PyTorch has it, and of no other integer");
+}
+
 bool meta_avg_pool2d(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_avg_pool2d_self];
 	int64_t size[4];
-	if (!check_pool(c, self))
+	if (!check_averaged(c, self) || !check_pool(c, self))
 		return false;
-	if (self->dtype == DT_I64)
-		return err_limit(c->err, "an average of i64: PyTorch has it, and of no other integer");
 	const struct pool p = pool_of(c->n, self);
 	pooled_sizes(size, self, &p);
 	pool_result(&c->out[0], self, size, self->rank);
@@ -207,21 +210,31 @@ static bool check_pooled(struct meta_ctx *c, const struct meta *m, const struct 
 
 static bool check_gradient_dtype(struct meta_ctx *c, const struct meta *grad, const struct meta *self)
 {
-	static const char *const word[NDTYPES] = {[DT_F16] = "c10::Half", [DT_BF16] = "c10::BFloat16", [DT_F32] = "float", [DT_F64] = "double"};
-	const char *want = word[self->dtype], *got = word[grad->dtype];
+	static const char *const word[NDTYPES] = {[DT_B8] = "bool",
+		[DT_U8] = "unsigned char",
+		[DT_I8] = "signed char",
+		[DT_I16] = "short int",
+		[DT_I32] = "int",
+		[DT_I64] = "long int",
+		[DT_U16] = "short unsigned int",
+		[DT_U32] = "unsigned int",
+		[DT_U64] = "long unsigned int",
+		[DT_F8_E4M3FN] = "c10::Float8_e4m3fn",
+		[DT_F8_E5M2] = "c10::Float8_e5m2",
+		[DT_F16] = "c10::Half",
+		[DT_BF16] = "c10::BFloat16",
+		[DT_F32] = "float",
+		[DT_F64] = "double"};
 	return grad->dtype == self->dtype
-		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", want ? want : dtype_info[self->dtype].name,
-			got ? got : dtype_info[grad->dtype].name);
+		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", word[self->dtype], word[grad->dtype]);
 }
 
 bool meta_avg_pool2d_backward(struct meta_ctx *c)
 {
 	const struct meta *grad = c->in[A_avg_pool2d_backward_grad_output], *self = c->in[A_avg_pool2d_backward_self];
 	int64_t size[4];
-	if (!check_pool(c, self))
+	if (!check_averaged(c, self) || !check_pool(c, self))
 		return false;
-	if (self->dtype == DT_I64)
-		return err_limit(c->err, "an average of i64: PyTorch has it, and of no other integer");
 	const struct pool p = pool_of(c->n, self);
 	pooled_sizes(size, self, &p);
 	if (!check_pooled(c, grad, self, size) || !check_gradient_dtype(c, grad, self))
