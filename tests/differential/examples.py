@@ -18,6 +18,7 @@ STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
+POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
 FOLLOWS = ("like", "convolved_no_gradient")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
@@ -140,6 +141,10 @@ class Example:
             return STRIDED[kind]
         if role == "sliding":
             return 2 if kind == "Int" else SLIDING[name]
+        if role == "pooled" and name in POOLED:
+            return POOLED[name]
+        if role == "pooled":
+            return bool(other) != p.get("default", False)
         if kind in ("Size", "Ints") and p["example"]:
             return json.loads(p["example"])
         if kind == "Index":

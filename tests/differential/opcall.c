@@ -359,6 +359,8 @@ static void put_default(const struct param *q)
 		printf("null");
 	else if (q->dflt_str)
 		printf("\"%s\"", q->dflt_str);
+	else if ((q->kind == K_INTS || q->kind == K_DIMS) && q->dflt.kind == SC_INT)
+		printf("[%" PRId64 ", %" PRId64 "]", q->dflt.i, q->dflt.i);
 	else if (q->kind == K_INTS || q->kind == K_DIMS)
 		printf("[]");
 	else if (q->dflt.kind == SC_FLOAT)
