@@ -290,8 +290,7 @@ static void row(struct row_args *args, const struct table_row *r)
 	}
 	unsigned constant = 0, opaque = 0;
 	args->nresult = results(&constant, &opaque);
-	sb_printf(
-		&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu, .opaque = %uu,\n", args->n, args->nresult, constant, opaque);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu, .opaque = %uu,\n", args->n, args->nresult, constant, opaque);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");

@@ -37,8 +37,8 @@ static bool alike(const struct meta_ctx *c, const struct meta *const *parameter,
 	for (int k = 0; k < n; k++) {
 		first = first ? first : parameter[k];
 		if (parameter[k] && parameter[k]->dtype != first->dtype)
-			return err_set(c->err, "expected scalar type %s but found %s", dtype_info[first->dtype].c10,
-				dtype_info[parameter[k]->dtype].c10);
+			return err_set(
+				c->err, "expected scalar type %s but found %s", dtype_info[first->dtype].c10, dtype_info[parameter[k]->dtype].c10);
 	}
 	return true;
 }
@@ -72,7 +72,8 @@ static bool grouped(const struct meta_ctx *c, const struct meta *input)
 	if (group <= 0)
 		return err_set(c->err, "Expected num groups to be greater than 0, got %lld", (long long)group);
 	if (channels % group)
-		return err_set(c->err, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
+		return err_set(c->err,
+			"Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
 			sizes_text(is, input->size, input->rank), (long long)group);
 	if (!vector_of_channels(c, operand(c, N_weight), "weight") || !vector_of_channels(c, operand(c, N_bias), "bias"))
 		return false;

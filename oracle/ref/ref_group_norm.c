@@ -1,5 +1,5 @@
 /* ref_group_norm.c: group normalisation: moments of the groups of a sample's channels, of which PyTorch's kernels make one factor and one
- * shift for each channel, so that a result is x * factor + shift. Backward, the sums over a channel's elements of g * x and of g come first,
+ * shift for each channel, so that a result is x * factor + shift. Backward, sums over a channel's elements of g * x and of g come first,
  * then what weight and moments make of them: the tape has the same steps. All is computed in f32 for halves. */
 #include "generated/op_id.h"
 #include "oracle/ref/ref_impl.h"
@@ -25,14 +25,21 @@ static int64_t number(const struct ref_ctx *c, int name) { return ref_arg_int(c,
 static bool check_groups(struct ref_ctx *c, struct groups *r)
 {
 	const struct meta *input = &operand(c, N_input)->meta;
-	*r = (struct groups){.dt = input->dtype, .in = dtype_compute(input->dtype), .kept = input->dtype, .samples = number(c, N_N),
-		.channels = number(c, N_C), .each = number(c, N_HxW), .group = number(c, N_group), .n = meta_numel(input)};
+	*r = (struct groups){.dt = input->dtype,
+		.in = dtype_compute(input->dtype),
+		.kept = input->dtype,
+		.samples = number(c, N_N),
+		.channels = number(c, N_C),
+		.each = number(c, N_HxW),
+		.group = number(c, N_group),
+		.n = meta_numel(input)};
 	if (r->channels < 1 || r->each < 1 || r->samples < 0)
 		return ref_unsupported(c, "channels without elements, which PyTorch 2.15 refuses");
 	if (r->group < 1)
 		return err_set(c->err, "Expected num groups to be greater than 0, got %lld", (long long)r->group);
 	if (r->channels % r->group)
-		return err_set(c->err, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
+		return err_set(c->err,
+			"Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
 			shape_text(c, input->size, input->rank), (long long)r->group);
 	for (int k = 0; k < 2; k++) {
 		const struct ref_tensor *w = operand(c, k ? N_bias : N_weight);
@@ -128,8 +135,8 @@ static const sid *computed(struct ref_ctx *c, const struct groups *r, const stru
 
 /* What a channel's factor and shift are made of: of the program, or detached. */
 struct parts {
-	const sid *x, *mean, *rstd;  /* [n], [rows], [rows] */
-	const sid *weight, *bias; /* [channels]; NULL: none */
+	const sid *x, *mean, *rstd; /* [n], [rows], [rows] */
+	const sid *weight, *bias;   /* [channels]; NULL: none */
 };
 
 static const sid *detached(struct ref_ctx *c, const struct groups *r, const sid *ids, int64_t n)
@@ -192,10 +199,12 @@ REFERENCE(native_group_norm, ANEW)
 	if (operand(c, N_bias) && !operand(c, N_weight))
 		return ref_unsupported(c, "a bias without a weight, of which PyTorch 2.11 has no gradient");
 	const struct ref_tensor *weight = operand(c, N_weight), *bias = operand(c, N_bias);
-	struct parts p = {.x = computed(c, &r, input), .weight = weight ? computed(c, &r, weight) : NULL, .bias = bias ? computed(c, &r, bias) : NULL};
+	struct parts p = {
+		.x = computed(c, &r, input), .weight = weight ? computed(c, &r, weight) : NULL, .bias = bias ? computed(c, &r, bias) : NULL};
 	struct parts of = p;
 	if (c->grad)
-		of = (struct parts){.x = detached(c, &r, p.x, r.n), .weight = detached(c, &r, p.weight, r.channels), .bias = detached(c, &r, p.bias, r.channels)};
+		of = (struct parts){
+			.x = detached(c, &r, p.x, r.n), .weight = detached(c, &r, p.weight, r.channels), .bias = detached(c, &r, p.bias, r.channels)};
 	const sid *op[3] = {of.x};
 	of.mean = ref_ids_block(c, tape_formula(c->t, SF_ROW_MEAN, r.in, op, r.rows, r.len, eps), r.rows);
 	of.rstd = ref_ids_block(c, tape_formula(c->t, SF_ROW_RSTD, r.in, op, r.rows, r.len, eps), r.rows);
@@ -235,8 +244,8 @@ static const sid *to_input(struct ref_ctx *c, const struct groups *r, const stru
 	for (int k = 0; k < 3; k++)
 		slope = map2(&row, SF_MUL, slope, b->rstd);
 	slope = map2(&row, SF_MUL, slope, share);
-	const sid *shift = map1(&row, SF_NEG,
-		map2(&row, SF_ADD, map2(&row, SF_MUL, slope, b->mean), map2(&row, SF_MUL, map2(&row, SF_MUL, d, b->rstd), share)));
+	const sid *shift = map1(
+		&row, SF_NEG, map2(&row, SF_ADD, map2(&row, SF_MUL, slope, b->mean), map2(&row, SF_MUL, map2(&row, SF_MUL, d, b->rstd), share)));
 	const sid *factor = spread(c, b->rstd, channels, each);
 	factor = b->weight ? map2(&channel, SF_MUL, factor, b->weight) : factor;
 	const sid *sum = map2(&element, SF_ADD, map2(&element, SF_MUL, b->g, spread(c, factor, r->n, r->each)),
@@ -272,7 +281,8 @@ static bool check_moments(struct ref_ctx *c, struct groups *r)
 		&& (r->kept == r->dt || (r->kept == DT_F32 && r->in != r->dt)) && (!weight || weight->meta.dtype == r->kept);
 	for (int k = 0; k < 2; k++) {
 		const struct meta *m = &operand(c, k ? N_rstd : N_mean)->meta;
-		fits = fits && shape_equal(m->size, m->rank, (int64_t[]){r->samples, r->group}, 2) && m->dtype == r->kept && layout_is_contiguous(m);
+		fits =
+			fits && shape_equal(m->size, m->rank, (int64_t[]){r->samples, r->group}, 2) && m->dtype == r->kept && layout_is_contiguous(m);
 	}
 	return fits ? check_layout(c, grad, "grad_out") : ref_unsupported(c, "operands unlike those that native_group_norm gives");
 }
@@ -292,8 +302,11 @@ REFERENCE(native_group_norm_backward, ANEW)
 	if (!weight && (asked[1] || asked[2]))
 		return ref_unsupported(c, "gradients of a weight or bias without a weight, which PyTorch 2.11 refuses");
 	const int64_t channels = r.samples * r.channels;
-	struct upstream b = {.g = computed(c, &r, operand(c, N_grad_out)), .x = computed(c, &r, input), .mean = computed(c, &r, operand(c, N_mean)),
-		.rstd = computed(c, &r, operand(c, N_rstd)), .weight = weight ? each_sample(c, &r, computed(c, &r, weight)) : NULL};
+	struct upstream b = {.g = computed(c, &r, operand(c, N_grad_out)),
+		.x = computed(c, &r, input),
+		.mean = computed(c, &r, operand(c, N_mean)),
+		.rstd = computed(c, &r, operand(c, N_rstd)),
+		.weight = weight ? each_sample(c, &r, computed(c, &r, weight)) : NULL};
 	b.ds = sums(c, &r, map2(&(struct map){c, r.in, r.n}, SF_MUL, b.g, b.x), channels, r.each);
 	b.db = sums(c, &r, b.g, channels, r.each);
 	return (asked[0] ? give(c, 0, &input->meta, to_input(c, &r, &b)) : ref_out_none(c, 0))
