@@ -158,30 +158,60 @@ static const sid *normalized(struct ref_ctx *c, const struct groups *r, const st
 }
 
 /* A function of rows, of which a weight for each channel makes what each element is multiplied by or gets. */
-static const sid *weighed(struct ref_ctx *c, const struct groups *r, enum sf f, const sid *const op[3], const sid *weight)
+static const sid *weighed(
+	struct ref_ctx *c, const struct groups *r, enum sf f, const sid *x, const sid *weight, const double eps[FORMULA_SCALARS])
 {
 	const int64_t channels = r->samples * r->channels;
-	const sid *row = ref_ids_block(c, tape_formula(c->t, f, r->in, op, r->rows, r->len, NULL), r->rows);
+	const sid *op[3] = {x}, *row = ref_ids_block(c, tape_formula(c->t, f, r->in, op, r->rows, r->len, eps), r->rows);
 	const sid *channel = spread(c, row, channels, r->channels / r->group);
 	if (weight)
 		channel = map2(&(struct map){c, r->in, channels}, SF_MUL, channel, each_sample(c, r, weight));
 	return spread(c, channel, r->n, r->each);
 }
 
-/* y, whose gradients are the kernel's: it reads moments as they were stored; a channel's sums come first, then weights, then sums over the
- * channels of a group. Only the gradients of what is added to y here are anything. */
-static const sid *with_gradients(struct ref_ctx *c, const struct groups *r, const sid *y, const struct parts *p, const struct parts *fixed)
+/* What input's gradient comes of. A channel's sums come first, then weights, then sums over the channels of a group. */
+static const sid *input_path(
+	struct ref_ctx *c, const struct groups *r, const struct parts *p, const struct parts *fixed, const double eps[FORMULA_SCALARS])
 {
 	const struct map element = {c, r->in, r->n}, channel = {c, r->in, r->samples * r->channels};
-	const struct parts stored = {fixed->x, ref_cast(c, ref_cast(c, fixed->mean, r->rows, r->kept), r->rows, r->in),
-		ref_cast(c, ref_cast(c, fixed->rstd, r->rows, r->kept), r->rows, r->in), p->weight, p->bias};
-	const sid *op[3] = {p->x, spread(c, stored.rstd, r->n, r->len), spread(c, stored.mean, r->n, r->len)};
-	const sid *factor = spread(c, stored.rstd, channel.n, r->channels / r->group);
+	const sid *factor = spread(c, fixed->rstd, channel.n, r->channels / r->group);
 	factor = fixed->weight ? map2(&channel, SF_MUL, factor, each_sample(c, r, fixed->weight)) : factor;
 	const sid *own = map2(&element, SF_MUL, p->x, spread(c, factor, r->n, r->each));
-	const sid *slope = map2(&element, SF_MUL, fixed->x, weighed(c, r, SF_GROUP_FACTOR, op, fixed->weight));
-	const sid *sum = map2(&element, SF_ADD, own, map2(&element, SF_ADD, slope, weighed(c, r, SF_GROUP_SHIFT, op, fixed->weight)));
-	return map2(&element, SF_GRAFT, y, map2(&element, SF_ADD, sum, normalized(c, r, &stored)));
+	const sid *slope = map2(&element, SF_MUL, fixed->x, weighed(c, r, SF_GROUP_FACTOR, p->x, fixed->weight, eps));
+	return map2(&element, SF_ADD, own, map2(&element, SF_ADD, slope, weighed(c, r, SF_GROUP_SHIFT, p->x, fixed->weight, eps)));
+}
+
+/* The same of halves, whose kernel reads moments as they were stored: layer norm's steps, which multiply by weights before any sum. */
+static const sid *input_path_of_halves(
+	struct ref_ctx *c, const struct groups *r, const struct parts *fixed, const double eps[FORMULA_SCALARS])
+{
+	const sid *none = ref_ids_repeat(c, tape_const_f(c->t, r->in, 0), r->n), *one = ref_ids_repeat(c, tape_const_f(c->t, r->in, 1), r->n);
+	const sid *weight = fixed->weight ? spread(c, each_sample(c, r, fixed->weight), r->n, r->each) : one;
+	const sid *op[3] = {ref_ids(c, operand(c, N_input)), weight, none};
+	const enum sf f = r->kept == r->dt ? SF_LAYER_NORM : SF_LAYER_NORM_MIXED;
+	return ref_cast(c, ref_ids_block(c, tape_formula(c->t, f, r->dt, op, r->rows, r->len, eps), r->n), r->n, r->in);
+}
+
+/* Weights of halves that overflow in a sum or in the product with it: the order matters. */
+static bool order_matters(const struct ref_ctx *c, const struct groups *r, const sid *weight)
+{
+	for (int64_t k = 0; weight && !c->t->over && r->in != r->dt && k < r->channels; k++) {
+		const struct num *w = tape_val(c->t, weight[k]);
+		if (w->flags & NUM_SPECIAL || fabs(w->hi) + w->rad > 0x1p60)
+			return true;
+	}
+	return false;
+}
+
+/* y, whose gradients are the kernel's: only the gradients of what is added to y here are anything. */
+static const sid *with_gradients(struct ref_ctx *c, const struct groups *r, const sid *y, const struct parts *p, const struct parts *fixed,
+	const double eps[FORMULA_SCALARS])
+{
+	const struct map element = {c, r->in, r->n};
+	const struct parts stored = {fixed->x, ref_cast(c, ref_cast(c, fixed->mean, r->rows, r->kept), r->rows, r->in),
+		ref_cast(c, ref_cast(c, fixed->rstd, r->rows, r->kept), r->rows, r->in), p->weight, p->bias};
+	const sid *of_input = r->in == r->dt ? input_path(c, r, p, fixed, eps) : input_path_of_halves(c, r, fixed, eps);
+	return map2(&element, SF_GRAFT, y, map2(&element, SF_ADD, of_input, normalized(c, r, &stored)));
 }
 
 static bool moment(struct ref_ctx *c, const struct groups *r, int k, const sid *ids)
@@ -201,6 +231,8 @@ REFERENCE(native_group_norm, ANEW)
 	const struct ref_tensor *weight = operand(c, N_weight), *bias = operand(c, N_bias);
 	struct parts p = {
 		.x = computed(c, &r, input), .weight = weight ? computed(c, &r, weight) : NULL, .bias = bias ? computed(c, &r, bias) : NULL};
+	if (c->grad && order_matters(c, &r, p.weight))
+		return ref_unsupported(c, "gradients of halves by weights near infinity, where the order of the kernel's sums is not modelled");
 	struct parts of = p;
 	if (c->grad)
 		of = (struct parts){
@@ -209,7 +241,7 @@ REFERENCE(native_group_norm, ANEW)
 	of.mean = ref_ids_block(c, tape_formula(c->t, SF_ROW_MEAN, r.in, op, r.rows, r.len, eps), r.rows);
 	of.rstd = ref_ids_block(c, tape_formula(c->t, SF_ROW_RSTD, r.in, op, r.rows, r.len, eps), r.rows);
 	const sid *y = normalized(c, &r, &of);
-	y = c->grad ? with_gradients(c, &r, y, &p, &of) : y;
+	y = c->grad ? with_gradients(c, &r, y, &p, &of, eps) : y;
 	if (!ref_out_ids(c, 0, r.dt, input->meta.size, input->meta.rank, NULL, ref_cast(c, y, r.n, r.dt)))
 		return false;
 	c->t->result = 1;
