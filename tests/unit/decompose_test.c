@@ -71,7 +71,7 @@ static void test_layouts(void)
 static int64_t decomposed[NOPS];
 
 /* Are the row's bits those that its rule's rows give? Integers wrap, moves and single roundings leave nothing open; what does is the order
- * of additions (layer_norm's body has var_mean), and a library function in double that the kernel rounds to f32 before it rounds to a
+ * of additions (the bodies of norms have var_mean), and a library function in double that the kernel rounds to f32 before it rounds to a
  * half. */
 static bool is_exact(const struct node *n)
 {
@@ -80,7 +80,8 @@ static bool is_exact(const struct node *n)
 		return true;
 	for (int k = 0; k < n->nout; k++)
 		if (dtype_is_float(n->out[k].meta.dtype)
-			&& (open & 1u << op_info[n->op].licence || n->op == OP_rsqrt || n->op == OP_sigmoid || n->op == OP_native_layer_norm))
+			&& (open & 1u << op_info[n->op].licence || n->op == OP_rsqrt || n->op == OP_sigmoid || n->op == OP_native_layer_norm
+				|| n->op == OP_native_group_norm))
 			return false;
 	return true;
 }
