@@ -1,4 +1,4 @@
-/* norm.c: what shape rules of group norm check that none of their bodies' rows refuses, and what of it is not taken: where versions of
+/* norm.c: what shape rules of group norm and batch norm check that none of their bodies' rows refuses, and what of it is not taken: where versions of
  * PyTorch differ, and layouts for which it has other kernels. */
 #include "eager/ops/body.h"
 #include "eager/ops/layout.h"
@@ -130,5 +130,56 @@ bool meta_group_norm_backward(struct meta_ctx *c)
 		return false;
 	if (!operand(c, N_weight) && (asked[1] || asked[2]))
 		return err_limit(c->err, "gradients of a weight or bias without a weight: 2.11 refuses them");
+	return meta_body(c);
+}
+
+/* ---- batch norm ---- */
+
+static const int batch_parameters[4] = {N_weight, N_bias, N_running_mean, N_running_var};
+
+/* PyTorch looks neither at their sizes nor, of weight and bias, at their strides. */
+static bool batch_parameters_fit(const struct meta_ctx *c, const struct meta *input)
+{
+	for (int k = 0; k < 4; k++) {
+		const struct meta *m = operand(c, batch_parameters[k]);
+		if (m && (m->rank != 1 || m->size[0] != input->size[1] || !meta_is_contiguous(m)))
+			return err_limit(c->err, "a parameter that is not one number for each channel, at which PyTorch does not look");
+	}
+	return true;
+}
+
+static bool batch_dtypes(const struct meta_ctx *c, const struct meta *input)
+{
+	const struct meta *parameter[4];
+	for (int k = 0; k < 4; k++)
+		parameter[k] = operand(c, batch_parameters[k]);
+	if (!mixed_dtypes(c, input, parameter, 4))
+		return false;
+	for (int k = 0; k < 4; k++)
+		if (parameter[k] && parameter[k]->dtype != input->dtype)
+			return err_limit(c->err, "parameters of another dtype than input");
+	return true;
+}
+
+bool meta_batch_norm(struct meta_ctx *c)
+{
+	const struct meta *input = operand(c, N_input);
+	const bool training = c->n->arg[op_arg(c->n->op, N_training)].i.value != 0;
+	char is[SIZES_TEXT];
+	if (input->rank < 2)
+		return err_limit(c->err, "%s of an input without channels", op_info[c->n->op].name);
+	if (!body_takes_self(c) || !batch_dtypes(c, input))
+		return false;
+	if (training && meta_numel(input) == 0)
+		return err_set(
+			c->err, "input tensor must have at least one element, but got input_sizes = %s", sizes_text(is, input->size, input->rank));
+	if (!batch_parameters_fit(c, input))
+		return false;
+	if (training && dtype_is_narrow(input->dtype))
+		return err_limit(c->err, "%s of halves: what moments are rounded to is not modelled", op_info[c->n->op].name);
+	if (training && !(c->n->arg[op_arg(c->n->op, N_eps)].scalar.f > 0))
+		return err_limit(c->err, "%s without a positive eps: the inverse deviation of equal elements is 0", op_info[c->n->op].name);
+	if (meta_is_channels_last(input) || !meta_is_contiguous(input))
+		return err_limit(c->err, "%s of an input that is not contiguous, for which PyTorch has other kernels", op_info[c->n->op].name);
 	return meta_body(c);
 }

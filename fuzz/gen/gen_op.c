@@ -632,6 +632,24 @@ static int operand_PER_GROUP_NO_GRADIENT(struct world *w, struct making *m, cons
 	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true, .row_major = true});
 }
 
+static int running(struct world *w, const struct making *m, bool positive)
+{
+	const struct shape s = {.rank = 1, .size = {m->meta.size[1]}};
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = positive, .row_major = true});
+}
+
+static int operand_RUNNING(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q; /* nobody differentiates by it */
+	return running(w, m, false);
+}
+
+static int operand_RUNNING_VARIANCE(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return running(w, m, true);
+}
+
 static int operand_SAMPLED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
 
 /* What slides, as it was drawn (value_SLIDING). */
