@@ -1,5 +1,5 @@
-/* norm.c: what shape rules of group norm and batch norm check that none of their bodies' rows refuses, and what of it is not taken: where versions of
- * PyTorch differ, and layouts for which it has other kernels. */
+/* norm.c: what shape rules of group norm and batch norm check that none of their bodies' rows refuses, and what of them is not taken: where
+ * versions of PyTorch differ, and layouts for which it has other kernels. */
 #include "eager/ops/body.h"
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
