@@ -15,8 +15,8 @@ Options, torch.compile(model, backend="scatterproof", options={...}):
     limit     time limit of a graph on a target, as `check --limit` takes it
     python    whose PyTorch runs targets of family torch (default: the one that runs you)
 
-Nothing of a graph's data is used: its inputs are drawn, in their sizes, strides and dtypes. A graph with operators that scatterproof does not
-have is judged in parts, and said to be so. counts() tells how many graphs there were; a last line at exit tells it, too.
+Nothing of a graph's data is used: its inputs are drawn, in their sizes, strides and dtypes. A graph with operators that scatterproof lacks
+is judged in parts, and said to be so. counts() tells how many graphs there were; a last line at exit tells it, too.
 """
 
 from __future__ import annotations
