@@ -180,7 +180,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	sb_printf(&table, "},\n");
 }
 
-static int results(unsigned *constant, unsigned *opaque)
+static int results(unsigned *constant)
 {
 	if (!eat("->"))
 		fail("expected '->'");
@@ -192,7 +192,6 @@ static int results(unsigned *constant, unsigned *opaque)
 		if (!eat("Tensor"))
 			fail("expected Tensor");
 		*constant |= (unsigned)eat("<constant>") << n;
-		*opaque |= (unsigned)eat("<opaque>") << n;
 		n++;
 		if (!eat("(a!)"))
 			eat("(a)");
@@ -288,9 +287,9 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	unsigned constant = 0, opaque = 0;
-	args->nresult = results(&constant, &opaque);
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu, .opaque = %uu,\n", args->n, args->nresult, constant, opaque);
+	unsigned constant = 0;
+	args->nresult = results(&constant);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu,\n", args->n, args->nresult, constant);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");

@@ -21,7 +21,6 @@
 #define floor(x)      (x)
 #define ceil(x)       (x)
 #define trunc(x)      (x)
-#define rint(x)       (x)
 #else
 #define ADD(x, y)     ((x) + (y))
 #define SUB(x, y)     ((x) - (y))
@@ -57,7 +56,7 @@
 #define CLAMP(x)        FN(clamp)(x, k)
 
 struct FN(consts) {
-	T s, t, u, w;
+	T s, t;
 	bool has_s, has_t;
 	enum dtype common;
 };

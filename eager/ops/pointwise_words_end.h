@@ -3,7 +3,6 @@
 #undef floor
 #undef ceil
 #undef trunc
-#undef rint
 #endif
 #undef ADD
 #undef SUB
