@@ -53,6 +53,10 @@ class Options:
     limit: str | None = None
     python: str | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.targets, str):
+            self.targets = [self.targets]
+
     def command(self) -> list[str]:
         targets = [word for t in self.targets for word in ("--target", t)]
         store = ["--db", self.db] if self.db else []
@@ -164,8 +168,6 @@ def backend(gm: Any, inputs: Any, *, options: dict[str, Any] | None = None, mode
         o = Options(**(options or {}))
     except TypeError as error:
         raise TypeError(f"backend='scatterproof' takes the options {', '.join(Options.__dataclass_fields__)}: {error}") from error
-    if isinstance(o.targets, str):
-        o.targets = [o.targets]
     return aot_autograd(
         fw_compiler=compiler("forward", o),
         bw_compiler=compiler("backward", o),
