@@ -180,7 +180,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	sb_printf(&table, "},\n");
 }
 
-static int results(unsigned *constant)
+static int results(unsigned *constant, unsigned *opaque)
 {
 	if (!eat("->"))
 		fail("expected '->'");
@@ -192,6 +192,7 @@ static int results(unsigned *constant)
 		if (!eat("Tensor"))
 			fail("expected Tensor");
 		*constant |= (unsigned)eat("<constant>") << n;
+		*opaque |= (unsigned)eat("<opaque>") << n;
 		n++;
 		if (!eat("(a!)"))
 			eat("(a)");
@@ -287,9 +288,9 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	unsigned constant = 0;
-	args->nresult = results(&constant);
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu,\n", args->n, args->nresult, constant);
+	unsigned constant = 0, opaque = 0;
+	args->nresult = results(&constant, &opaque);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu, .opaque = %uu,\n", args->n, args->nresult, constant, opaque);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");

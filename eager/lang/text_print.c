@@ -108,7 +108,11 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 	case ARG_STR: return str_eq(a->str, q->dflt_str);
 	case ARG_DTYPE: return str_eq(dtype_info[a->dtype].name, q->dflt_str);
 	case ARG_FORMAT: return str_eq(memory_format_name[a->format], q->dflt_str);
-	case ARG_INTS: return a->n == 0;
+	case ARG_INTS:
+		for (int i = 0; i < a->n; i++)
+			if (a->ints[i].expr >= 0 || a->ints[i].value != q->dflt.i)
+				return false;
+		return a->n == (q->dflt.kind == SC_INT ? 2 : 0);
 	case ARG_SCALAR:
 		return a->scalar.kind == q->dflt.kind && (q->dflt.kind == SC_FLOAT ? a->scalar.f == q->dflt.f : a->scalar.i == q->dflt.i);
 	default: return false;

@@ -26,4 +26,16 @@ struct convolution {
 /* Of a row that the shape rule takes. */
 struct convolution convolution_of(const struct node *n, const struct meta *input, const struct meta *weight);
 
+/* Windows over the last two dims, each of which gives one number. With ceil_mode the last ones may stand out beyond the padding. */
+struct pool {
+	struct sliding s;
+	int64_t planes; /* all that is before these dims */
+	bool padding_counts;
+	int64_t divisor; /* 0: none is stated */
+};
+/* The same; self: what is pooled. */
+struct pool pool_of(const struct node *n, const struct meta *self);
+/* What the sum of a window is divided by: how many of its places are inside, or inside and in the padding, or what is stated. */
+int64_t pool_divisor(const struct pool *p, int64_t row, int64_t col);
+
 #endif

@@ -532,6 +532,44 @@ static bool value_FILTERS(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* One dim of a pool's window, which fits into `size` and the padding around it. */
+static struct slide draw_pooled(struct world *w, int64_t size, bool dilated)
+{
+	struct slide s = {.kernel = choose_int(w->c, 1, MIN(size + 2, 4)), .stride = choose_int(w->c, 1, 3), .dilation = 1};
+	s.padding = choose_chance(w->c, 40) ? s.kernel / 2 : 0;
+	if (dilated && choose_chance(w->c, 25) && (s.kernel - 1) * 2 + 1 <= size + 2 * s.padding)
+		s.dilation = 2;
+	if (s.kernel > size + 2 * s.padding)
+		s.kernel = size, s.padding = 0;
+	return s;
+}
+
+static bool value_POOLED(struct world *w, struct making *m, int k)
+{
+	static const int64_t divisors[] = {2, 3, 1, 5, -2};
+	const struct meta *self = &m->meta;
+	const struct param *q = param_of(m, k);
+	int64_t kernel[2], stride[2], padding[2], dilation[2];
+	if (q->kind == K_BOOL)
+		m->arg[k] = arg_bool(choose_chance(w->c, 50));
+	if (q->kind == K_INT && choose_chance(w->c, 25))
+		m->arg[k] = arg_int(divisors[choose_below(w->c, ARRAY_LEN(divisors))]);
+	if (q->kind != K_INTS || m->arg[k].tag != ARG_NONE)
+		return true;
+	for (int d = 0; d < 2; d++) {
+		const int64_t size = self->size[self->rank - 2 + d];
+		if (size == 0 && !w->alone)
+			return false;
+		const struct slide s = draw_pooled(w, MAX(size, 1), op_arg(m->op, N_dilation) >= 0);
+		kernel[d] = s.kernel, stride[d] = s.stride, padding[d] = s.padding, dilation[d] = s.dilation;
+	}
+	set_list(w, m, N_kernel_size, kernel, 2);
+	set_list(w, m, N_stride, stride, choose_chance(w->c, 25) ? 0 : 2);
+	set_list(w, m, N_padding, padding, 2);
+	set_list(w, m, N_dilation, dilation, 2);
+	return true;
+}
+
 static bool value_NROWS(struct world *w, struct making *m, int k)
 {
 	int64_t n = draw_size(w);
@@ -746,6 +784,26 @@ static bool value_NORMALIZED(struct world *w, struct making *m, int k)
 {
 	const int n = 1 + (choose_chance(w->c, 30) ? (int)choose_below(w->c, (uint64_t)m->meta.rank) : 0);
 	m->arg[k] = arg_ints(w->p, &m->meta.size[m->meta.rank - n], n);
+	return true;
+}
+
+/* All that says how channels are grouped. */
+static bool value_GROUPED(struct world *w, struct making *m, int k)
+{
+	const struct meta *self = &m->meta;
+	const int at = op_arg(m->op, N_N);
+	int64_t each = 1;
+	if (m->arg[k].tag != ARG_NONE)
+		return true; /* drawn with the one before */
+	for (int d = 2; d < self->rank; d++)
+		each *= self->size[d];
+	if (self->size[1] == 0 || each == 0)
+		return false;
+	const int64_t value[4] = {self->size[0], self->size[1], each, draw_divisor(w, self->size[1])};
+	for (int i = 0; i < 4; i++) {
+		m->arg[at + i] = arg_int(value[i]);
+		m->done[at + i] = true;
+	}
 	return true;
 }
 

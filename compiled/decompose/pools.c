@@ -1,0 +1,118 @@
+/* pools.c: rules of rows that pool planes. What lies under the windows is a strided view of the padded plane, one row for each window; what
+ * goes back to it is added up at the places that the same view of positions shows. */
+#include "compiled/decompose/rules.h"
+
+#include "eager/ops/window.h"
+
+/* A plane with room for all windows, those that stand out beyond the padding, too. */
+struct pooling {
+	struct decomposition *d;
+	struct pool p;
+	int64_t padded[SLIDING_DIMS];
+};
+
+static struct pooling pooling_of(struct decomposition *d)
+{
+	struct pooling m = {.d = d, .p = pool_of(d->n, operand_meta(d, op_arg(d->n->op, N_self)))};
+	const struct sliding *s = &m.p.s;
+	for (int k = 0; k < SLIDING_DIMS; k++)
+		m.padded[k] = MAX(s->in[k] + 2 * s->padding[k], (s->out[k] - 1) * s->stride[k] + (s->kernel[k] - 1) * s->dilation[k] + 1);
+	return m;
+}
+
+/* [planes, heights, widths, places] of a tensor of the padded planes' cells, row-major; a copy. */
+static int under_windows(const struct pooling *m, int cells)
+{
+	const struct sliding *s = &m->p.s;
+	const int64_t size[] = {m->p.planes, s->out[0], s->out[1], s->kernel[0], s->kernel[1]};
+	const int64_t stride[] = {
+		m->padded[0] * m->padded[1], s->stride[0] * m->padded[1], s->stride[1], s->dilation[0] * m->padded[1], s->dilation[1]};
+	const int64_t rows[] = {m->p.planes, s->out[0], s->out[1], s->kernel[0] * s->kernel[1]};
+	return reshaped(m->d, emit_as_strided(m->d->b, cells, size, ARRAY_LEN(size), stride, ARRAY_LEN(stride), 0), rows, 4);
+}
+
+/* Those of x, which has the planes' sizes, with `beside` in the padding. */
+static int windows(const struct pooling *m, int x, struct scalar beside)
+{
+	const struct sliding *s = &m->p.s;
+	const int64_t size[] = {m->p.planes, s->in[0], s->in[1]};
+	int64_t behind[SLIDING_DIMS];
+	for (int d = 0; d < SLIDING_DIMS; d++)
+		behind[d] = m->padded[d] - s->in[d] - s->padding[d];
+	const int64_t pad[] = {s->padding[1], behind[1], s->padding[0], behind[0]};
+	x = emit_constant_pad_nd(m->d->b, reshaped(m->d, x, size, 3), pad, 4, beside);
+	return under_windows(m, meta_is_contiguous(build_meta(m->d->b, x)) ? x : emit_contiguous(m->d->b, x));
+}
+
+static int64_t cells(const struct pooling *m) { return m->p.planes * m->padded[0] * m->padded[1]; }
+
+/* How many places of windows along a dim count: those from `start` on, as far as the padding or the plane goes. */
+static int counts_along(const struct pooling *m, int dim)
+{
+	struct build *b = m->d->b;
+	const struct sliding *s = &m->p.s;
+	const int64_t beyond = m->p.padding_counts ? s->padding[dim] : 0, first = -s->padding[dim];
+	const int start = emit_arange_start_step(
+		b, scalar_int(first), scalar_int(first + s->out[dim] * s->stride[dim]), scalar_int(s->stride[dim]), (int)DT_F64);
+	const int end = emit_add_Scalar(b, start, scalar_int(s->kernel[dim]), scalar_int(1));
+	return emit_sub_Tensor(
+		b, emit_clamp_max(b, end, scalar_int(s->in[dim] + beyond)), emit_clamp_min(b, start, scalar_int(-beyond)), scalar_int(1));
+}
+
+/* x divided by its windows' divisors, in dtype t, which is x's. */
+static int divided(const struct pooling *m, int x, enum dtype t)
+{
+	struct decomposition *d = m->d;
+	const struct sliding *s = &m->p.s;
+	bool same = true;
+	for (int64_t w = 0; w < s->out[0] * s->out[1]; w++)
+		same = same && pool_divisor(&m->p, w / s->out[1], w % s->out[1]) == pool_divisor(&m->p, 0, 0);
+	if (same)
+		return emit_div_Tensor(d->b, x, constant(d, scalar_float((double)pool_divisor(&m->p, 0, 0)), t));
+	const int of_rows = with_dim(d, counts_along(m, 0), 1), of_columns = counts_along(m, 1);
+	return emit_div_Tensor(d->b, x, as_dtype(d, emit_mul_Tensor(d->b, of_rows, of_columns), t));
+}
+
+/* The result k: x, which has its elements in row-major order, in its dtype and layout. */
+static int laid_out(struct decomposition *d, int x, int k)
+{
+	static const int64_t last[] = {0, 2, 3, 1}, second[] = {0, 3, 1, 2};
+	const struct meta *m = result_meta(d, k);
+	x = as_dtype(d, sized_as(d, x, m), m->dtype);
+	if (m->rank != 4 || !meta_is_channels_last(m))
+		return x;
+	return emit_permute(d->b, emit_contiguous(d->b, emit_permute(d->b, x, last, 4)), second, 4);
+}
+
+RULE(avg_pool2d)
+{
+	const struct pooling m = pooling_of(d);
+	const int64_t places = 3;
+	const enum dtype wide = dtype_compute(result_meta(d, 0)->dtype);
+	const int x = windows(&m, as_dtype(d, d->in[A_avg_pool2d_self], wide), scalar_int(0));
+	d->out[0] = laid_out(d, divided(&m, emit_sum_dim(d->b, x, &places, 1, false, (int)wide), wide), 0);
+}
+
+/* What stands for each place of each window, added up in planes of its dtype: scatter_add rounds once. */
+static int scattered(const struct pooling *m, int each)
+{
+	struct decomposition *d = m->d;
+	const struct sliding *s = &m->p.s;
+	const int64_t n = cells(m), size[] = {m->p.planes, m->padded[0], m->padded[1]};
+	const int at = flat(d, under_windows(m, positions(d, 0, n, 1))), t = (int)build_meta(d->b, each)->dtype;
+	const int none = emit_full(d->b, &n, 1, scalar_int(0), t);
+	int x = reshaped(d, emit_scatter_add(d->b, none, 0, at, flat(d, each)), size, 3);
+	for (int k = 0; k < SLIDING_DIMS; k++)
+		if (m->padded[k] != s->in[k])
+			x = emit_slice_Tensor(d->b, x, 1 + k, s->padding[k], s->padding[k] + s->in[k], 1);
+	return x;
+}
+
+RULE(avg_pool2d_backward)
+{
+	const struct pooling m = pooling_of(d);
+	const struct sliding *s = &m.p.s;
+	const int64_t size[] = {m.p.planes, s->out[0], s->out[1]}, each[] = {size[0], size[1], size[2], s->kernel[0] * s->kernel[1]};
+	const int share = divided(&m, reshaped(d, d->in[A_avg_pool2d_backward_grad_output], size, 3), result_meta(d, 0)->dtype);
+	d->out[0] = laid_out(d, scattered(&m, emit_expand(d->b, with_dim(d, share, 3), each, 4)), 0);
+}

@@ -1,0 +1,281 @@
+/* ref_pool.c: pools of planes, the last two dims. One list for each window: the elements inside, from which follow the sum or the largest.
+ *
+ * PyTorch (2.11.0, 2.15.0; measured): windows begin inside or in the padding before, and with ceil_mode the last one may stand out; what
+ * an average divides by is clipped at the padding's end all the same. Results lie as self does where that suggests channels-last.
+ * Kernels on the CPU add an average in f32 for halves and round the quotient once; its gradient is a quotient in the tensor's dtype (by
+ * the divisor in it: 257 is 256 in bf16), and each addition is rounded. */
+#include "oracle/ref/shape.h"
+#include "oracle/ref/row_rules.h"
+#include "generated/op_id.h"
+
+struct pools {
+	enum dtype dt;
+	int rank;
+	int64_t size[MAX_RANK]; /* of the result */
+	int64_t planes, windows;
+	int64_t in[2], kernel[2], stride[2], padding[2], dilation[2], out[2];
+	bool with_padding;
+	int64_t divisor;
+};
+
+/* ---- arguments ---- */
+
+static const struct arg *argument(const struct ref_ctx *c, int name)
+{
+	const int k = op_arg(c->n->op, name);
+	return k < 0 ? NULL : &c->n->arg[k];
+}
+
+static bool read_pair(struct ref_ctx *c, int64_t to[2], int name, const char *what, const int64_t *none)
+{
+	const struct arg *a = argument(c, name);
+	if (!a)
+		return true;
+	if (a->n > 2 || (a->n == 0 && !none))
+		return err_set(c->err, "%s: %s of %d values", op_info[c->n->op].name, what, a->n);
+	for (int d = 0; d < 2; d++) {
+		to[d] = a->n == 0 ? none[d] : a->ints[a->n == 1 ? 0 : d].value;
+		if (to[d] > INT32_MAX || to[d] < -INT32_MAX)
+			return ref_unsupported(c, "a %s of %lld", what, (long long)to[d]);
+	}
+	return true;
+}
+
+static bool read_divisor(struct ref_ctx *c, struct pools *p)
+{
+	const struct arg *a = argument(c, N_divisor_override);
+	if (!a || a->tag == ARG_NONE)
+		return true;
+	p->divisor = a->i.value;
+	return p->divisor != 0 || err_set(c->err, "divisor must be not zero");
+}
+
+static bool read_window(struct ref_ctx *c, struct pools *p, int d, bool ceil)
+{
+	if (p->stride[d] <= 0 || p->kernel[d] <= 0 || p->dilation[d] <= 0)
+		return err_set(c->err, "%s: kernel %lld, stride %lld and dilation %lld should be greater than zero", op_info[c->n->op].name,
+			(long long)p->kernel[d], (long long)p->stride[d], (long long)p->dilation[d]);
+	if (p->padding[d] < 0 || p->padding[d] > p->kernel[d] / 2)
+		return err_set(c->err, "pad should be at most half of kernel size, but got pad=%lld, kernel_size=%lld", (long long)p->padding[d],
+			(long long)p->kernel[d]);
+	const int64_t fits = p->in[d] + p->padding[d] - 1 - p->dilation[d] * (p->kernel[d] - 1); /* where the last whole one may begin */
+	p->out[d] = 0;
+	for (int64_t at = -p->padding[d]; at <= fits; at += p->stride[d])
+		p->out[d]++;
+	/* One more that stands out, if less than a stride does, and it begins inside. */
+	const int64_t next = p->out[d] * p->stride[d] - p->padding[d];
+	if (ceil && next - fits < p->stride[d] && next < p->in[d])
+		p->out[d]++;
+	return p->out[d] > 0
+		|| err_set(
+			c->err, "%s: a kernel of %lld does not fit into %lld", op_info[c->n->op].name, (long long)p->kernel[d], (long long)p->in[d]);
+}
+
+static bool read_self(struct ref_ctx *c, const struct meta *m)
+{
+	bool valid = m->rank == 3 || m->rank == 4;
+	for (int d = m->rank == 4; valid && d < m->rank; d++)
+		valid = m->size[d] > 0;
+	return valid
+		|| err_set(c->err, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s",
+			shape_text(c, m->size, m->rank));
+}
+
+static bool read_pools(struct ref_ctx *c, struct pools *p, const struct meta *m)
+{
+	*p = (struct pools){.dt = m->dtype, .rank = m->rank, .planes = 1, .dilation = {1, 1}, .with_padding = true};
+	if (!read_pair(c, p->kernel, N_kernel_size, "kernel_size", NULL) || !read_pair(c, p->stride, N_stride, "stride", p->kernel)
+		|| !read_pair(c, p->padding, N_padding, "padding", NULL) || !read_pair(c, p->dilation, N_dilation, "dilation", NULL)
+		|| !read_divisor(c, p) || !read_self(c, m))
+		return false;
+	if (argument(c, N_count_include_pad))
+		p->with_padding = argument(c, N_count_include_pad)->b;
+	memcpy(p->size, m->size, sizeof p->size);
+	for (int d = 0; d < m->rank - 2; d++)
+		p->planes *= m->size[d];
+	for (int d = 0; d < 2; d++) {
+		p->in[d] = m->size[m->rank - 2 + d];
+		if (!read_window(c, p, d, argument(c, N_ceil_mode)->b))
+			return false;
+		p->size[m->rank - 2 + d] = p->out[d];
+	}
+	p->windows = p->planes * p->out[0] * p->out[1];
+	return true;
+}
+
+/* ---- windows ---- */
+
+/* Elements inside each window, row-major; entry[start[k]] … of window k. */
+struct inside {
+	uint32_t *start;
+	int64_t *cell;
+	int64_t n;
+};
+
+static bool find_inside(struct ref_ctx *c, struct inside *in, const struct pools *p)
+{
+	const int64_t taps = p->kernel[0] * p->kernel[1];
+	if (c->t->over || taps > c->t->limit.entries || p->windows > c->t->limit.entries / MAX(taps, 1)) {
+		c->t->over = true;
+		return ref_unsupported(c, "too many scalars");
+	}
+	in->start = ARENA_NEW(c->t->arena, uint32_t, p->windows + 1);
+	in->cell = ARENA_NEW(c->t->arena, int64_t, p->windows * taps + 1);
+	in->n = 0;
+	int64_t k = 0;
+	for (int64_t plane = 0; plane < p->planes; plane++)
+		for (int64_t row = -p->padding[0]; row < p->out[0] * p->stride[0] - p->padding[0]; row += p->stride[0])
+			for (int64_t col = -p->padding[1]; col < p->out[1] * p->stride[1] - p->padding[1]; col += p->stride[1], k++) {
+				in->start[k] = (uint32_t)in->n;
+				for (int64_t i = row; i < row + p->kernel[0] * p->dilation[0]; i += p->dilation[0])
+					for (int64_t j = col; j < col + p->kernel[1] * p->dilation[1]; j += p->dilation[1])
+						if (i >= 0 && i < p->in[0] && j >= 0 && j < p->in[1])
+							in->cell[in->n++] = (plane * p->in[0] + i) * p->in[1] + j;
+			}
+	in->start[p->windows] = (uint32_t)in->n;
+	return true;
+}
+
+/* Strides of a fresh tensor like self in those sizes; false: contiguous. */
+static bool lies_as(int64_t stride[MAX_RANK], const struct meta *self, const int64_t *size)
+{
+	return self->rank == 4 && shape_channels_last(stride, size, self->rank, shape_format(self));
+}
+
+/* ---- averages ---- */
+
+/* How many places count, along one dim. */
+static int64_t counted(const struct pools *p, int d, int64_t at)
+{
+	const int64_t start = at * p->stride[d] - p->padding[d], stop = start + p->kernel[d];
+	return p->with_padding ? MIN(stop, p->in[d] + p->padding[d]) - start : MIN(stop, p->in[d]) - MAX(start, 0);
+}
+
+static int64_t divisor_of(const struct pools *p, int64_t window)
+{
+	return p->divisor ? p->divisor : counted(p, 0, window / p->out[1] % p->out[0]) * counted(p, 1, window % p->out[1]);
+}
+
+/* As numbers of dtype dt, by window. NULL: one is none, and kernels differ in whether they round it (c->unsupported). */
+static const sid *divisors(struct ref_ctx *c, const struct pools *p, enum dtype dt)
+{
+	sid *ids = tape_ids(c->t, p->windows);
+	for (int64_t k = 0; k < p->windows && !c->t->over; k++) {
+		const int64_t v = divisor_of(p, k);
+		bool found = false;
+		for (int64_t j = k - 1; j >= 0 && j >= k - p->out[1] - 1 && !found; j--)
+			if ((found = divisor_of(p, j) == v))
+				ids[k] = ids[j];
+		if (!found)
+			ids[k] = tape_const_f(c->t, dt, (double)v);
+		if (!c->t->over && tape_val(c->t, ids[k])->hi != (double)v) {
+			ref_unsupported(c, "a divisor of %lld, which %s does not hold: kernels round it, or do not", (long long)v, dtype_info[dt].name);
+			return NULL;
+		}
+	}
+	return ids;
+}
+
+static bool is_averaged(struct ref_ctx *c, const struct pools *p)
+{
+	if (p->dt == DT_I64)
+		return ref_unsupported(c, "an average of i64");
+	return (dtype_is_float(p->dt) && dtype_info[p->dt].rows == DR_FULL)
+		|| err_set(c->err, "\"%s\" not implemented for '%s'", op_info[c->n->op].name, dtype_info[p->dt].c10);
+}
+
+/* Sums of windows in dtype `in`, divided and rounded once to p's. */
+static sid quotients(struct ref_ctx *c, const struct pools *p, enum dtype in, const uint32_t *start, const sid *entry, const sid *by)
+{
+	const sid sum = tape_nary(c->t, SF_SUM, in, start, entry, p->windows, 0);
+	return tape_map2(c->t, SF_DIV, p->dt, ref_ids_block(c, sum, p->windows), by, p->windows);
+}
+
+/* The values of n scalars from `value` on, with the derivatives of those from `there` on: of halves one of the two is rounded at each step
+ * and the other only at its end. */
+static sid grafted(struct ref_ctx *c, sid value, sid there, enum dtype dt, int64_t n)
+{
+	return tape_map2(c->t, SF_GRAFT, dt, ref_ids_block(c, value, n), ref_ids_block(c, there, n), n);
+}
+
+REFERENCE(avg_pool2d, ANEW)
+{
+	const struct meta *m = meta_of(c, A_avg_pool2d_self);
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p) || !find_inside(c, &in, &p))
+		return false;
+	const enum dtype wide = dtype_compute(p.dt);
+	const sid *own = ref_copies(c, ref_ids(c, c->in[A_avg_pool2d_self]), meta_numel(m), p.dt);
+	const sid *by = divisors(c, &p, c->grad ? p.dt : wide);
+	if (!by)
+		return false;
+	sid *entry = tape_ids(c->t, in.n);
+	for (int64_t k = 0; k < in.n; k++)
+		entry[k] = own[in.cell[k]];
+	sid first = quotients(c, &p, wide, in.start, ref_cast(c, entry, in.n, wide), ref_cast(c, by, p.windows, wide));
+	if (c->grad && wide != p.dt)
+		first = grafted(c, first, quotients(c, &p, p.dt, in.start, entry, by), p.dt, p.windows);
+	return ref_out_block(c, 0, p.dt, p.size, p.rank, lies_as(stride, m, p.size) ? stride : NULL, first);
+}
+
+/* What goes backward has the result's sizes and self's dtype. */
+static bool fits_result(struct ref_ctx *c, const struct pools *p, const struct meta *grad)
+{
+	if (grad->rank != p->rank || !shape_equal(grad->size + p->rank - 3, 3, p->size + p->rank - 3, 3))
+		return err_set(c->err, "%s: a gradient of size %s for a result of size %s", op_info[c->n->op].name,
+			shape_text(c, grad->size, grad->rank), shape_text(c, p->size, p->rank));
+	if (grad->size[0] != p->size[0])
+		return ref_unsupported(
+			c, "a gradient of %lld samples for %lld: 2.11.0 does not look", (long long)grad->size[0], (long long)p->size[0]);
+	return grad->dtype == p->dt
+		|| err_set(c->err, "%s of %s and %s", op_info[c->n->op].name, dtype_info[grad->dtype].torch, dtype_info[p->dt].torch);
+}
+
+/* Lists of windows for each element, in the windows' order. */
+static uint32_t *windows_by_element(
+	struct ref_ctx *c, sid *entry, const struct inside *in, int64_t windows, int64_t elements, const sid *of)
+{
+	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, elements + 2);
+	for (int64_t i = 0; i < in->n; i++)
+		start[in->cell[i] + 2]++;
+	for (int64_t k = 1; k <= elements; k++)
+		start[k + 1] += start[k];
+	for (int64_t k = 0; k < windows; k++)
+		for (uint32_t i = in->start[k]; i < in->start[k + 1]; i++)
+			entry[start[in->cell[i] + 1]++] = of[k];
+	return start;
+}
+
+/* The shares from `share` on, of dtype dt, summed by element. */
+static sid added_up(struct ref_ctx *c, const struct inside *in, const struct pools *p, enum dtype dt, sid share, int64_t elements)
+{
+	sid *entry = tape_ids(c->t, in->n);
+	const uint32_t *start = windows_by_element(c, entry, in, p->windows, elements, ref_ids_block(c, share, p->windows));
+	return tape_nary(c->t, SF_SUM, dt, start, entry, elements, 0);
+}
+
+REFERENCE(avg_pool2d_backward, ANEW)
+{
+	const struct meta *m = meta_of(c, A_avg_pool2d_backward_self);
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p)
+		|| !fits_result(c, &p, meta_of(c, A_avg_pool2d_backward_grad_output)) || !find_inside(c, &in, &p))
+		return false;
+	const sid *by = divisors(c, &p, p.dt);
+	if (!by)
+		return false;
+	const enum dtype wide = dtype_compute(p.dt);
+	const sid *grad = ref_ids(c, c->in[A_avg_pool2d_backward_grad_output]);
+	sid first = added_up(c, &in, &p, p.dt, tape_map2(c->t, SF_DIV, p.dt, grad, by, p.windows), meta_numel(m));
+	if (c->grad && wide != p.dt && meta_numel(m)) {
+		const sid share = tape_map2(c->t, SF_DIV, wide, ref_cast(c, grad, p.windows, wide), ref_cast(c, by, p.windows, wide), p.windows);
+		const sid *sum = ref_ids_block(c, added_up(c, &in, &p, wide, share, meta_numel(m)), meta_numel(m));
+		const sid *there = ref_cast(c, sum, meta_numel(m), p.dt);
+		first = grafted(c, first, there[0], p.dt, meta_numel(m));
+	}
+	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
+}
