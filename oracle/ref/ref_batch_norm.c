@@ -99,6 +99,8 @@ static bool read_batch(struct ref_ctx *c, struct batch *r)
 			c->err, "input tensor must have at least one element, but got input_sizes = %s", shape_text(c, input->size, input->rank));
 	if (r->training && r->in != r->dt)
 		return ref_unsupported(c, "halves: what PyTorch rounds their moments to is not modelled");
+	if (c->grad && r->in != r->dt)
+		return ref_unsupported(c, "gradients of halves, which come of another kernel where what arrives is not contiguous");
 	if (r->training && !(r->eps[0] > 0))
 		return ref_unsupported(c, "no positive eps, where the inverse deviation of equal elements is 0");
 	return check_layouts(c, r, parameters, 4);

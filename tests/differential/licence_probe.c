@@ -291,7 +291,8 @@ static void cover(struct coverage *c, enum dtype dt)
 			const int op = probed_op(p, p->ret[k]);
 			const unsigned of = DTS(dtype_in(first + k, dt));
 			c->value[op] |= of;
-			c->gradient[op] |= differentiable(p, p->ret[k], first + k) ? of : 0;
+			if (differentiable(p, p->ret[k], first + k)) /* NO_HALVES says that theirs are not taken */
+				c->gradient[op] |= of | (probes[first + k].scale == NO_HALVES ? DTS_NARROW : 0);
 		}
 	}
 	arena_free(&a);
