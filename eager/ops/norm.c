@@ -209,7 +209,8 @@ bool meta_batch_norm_backward(struct meta_ctx *c)
 	const int read[3] = {N_weight, train ? N_save_mean : N_running_mean, train ? N_save_invstd : N_running_var};
 	if (input->rank < 2 || !meta_same_sizes(grad, input) || grad->dtype != input->dtype || !operand(c, read[1]) || !operand(c, read[2]))
 		return err_limit(c->err, "operands unlike those that the forward part has and gives");
-	if (!body_takes_self(c) || !batch_dtypes(c, input, batch_backward_parameters, 5) || !vectors(c, batch_backward_parameters, 5) || !batch_parameters_fit(c, input, read, 3))
+	if (!body_takes_self(c) || !batch_dtypes(c, input, batch_backward_parameters, 5) || !vectors(c, batch_backward_parameters, 5)
+		|| !batch_parameters_fit(c, input, read, 3))
 		return false;
 	if (meta_numel(input) == 0)
 		return err_limit(c->err, "%s of no elements: PyTorch divides by their number", op_info[c->n->op].name);

@@ -225,8 +225,7 @@ static bool give_normalized(struct ref_ctx *c, const struct batch *r, struct par
 	const struct parts p = {.x = x, .weight = each_channel(c, r, N_weight, 1), .bias = each_channel(c, r, N_bias, 0)};
 	*fixed = (struct parts){.x = detached(c, r, x, r->n), .weight = detached(c, r, p.weight, n), .bias = detached(c, r, p.bias, n)};
 	fixed->mean = r->training ? rows(c, r, SF_ROW_MEAN, fixed->x) : computed(c, r, operand(c, N_running_mean));
-	fixed->deviation =
-		r->training ? rows(c, r, SF_ROW_RSTD, fixed->x) : deviation_of(c, r, computed(c, r, operand(c, N_running_var)));
+	fixed->deviation = r->training ? rows(c, r, SF_ROW_RSTD, fixed->x) : deviation_of(c, r, computed(c, r, operand(c, N_running_var)));
 	const sid *y = normalized(c, r, fixed), *none = tape_ids(c->t, 0);
 	y = by_sample(c, r, input, c->grad ? map2(c, r, SF_GRAFT, y, gradient_paths(c, r, &p, fixed), r->n) : y);
 	return ref_out_ids(c, 0, r->dt, input->size, input->rank, NULL, ref_cast(c, y, r->n, r->dt))
@@ -247,8 +246,7 @@ REFERENCE(batch_norm_functional, ANEW)
 	struct parts fixed;
 	if (!ref_not_on_cuda(c) || !read_batch(c, &r) || !give_normalized(c, &r, &fixed))
 		return false;
-	const sid *unbiased =
-		r.training ? ref_ids_block(c, tape_rows(c->t, SF_VAR, r.in, fixed.x, r.channels, r.len, 1), r.channels) : NULL;
+	const sid *unbiased = r.training ? ref_ids_block(c, tape_rows(c->t, SF_VAR, r.in, fixed.x, r.channels, r.len, 1), r.channels) : NULL;
 	return give_running(c, &r, 3, N_running_mean, fixed.mean) && give_running(c, &r, 4, N_running_var, unbiased);
 }
 
@@ -294,8 +292,8 @@ static const int backward_parameters[5] = {N_weight, N_running_mean, N_running_v
 static bool check_upstream(struct ref_ctx *c, const struct batch *r, const int read[3], bool contiguous)
 {
 	const struct meta *input = &operand(c, N_input)->meta, *grad = &operand(c, N_grad_out)->meta;
-	bool fits = shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt && operand(c, read[1])
-		&& operand(c, read[2]);
+	bool fits =
+		shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt && operand(c, read[1]) && operand(c, read[2]);
 	if (fits && !takes_dtype(c, r, "batch_norm_backward_cpu"))
 		return false;
 	for (int k = 0; k < 5; k++) {
@@ -327,8 +325,8 @@ REFERENCE(native_batch_norm_backward, ANEW)
 		.deviation = train ? second : deviation_of(c, &r, second)};
 	b.dot = sums(c, &r, map2(c, &r, SF_MUL, b.centred, b.g, r.n));
 	b.sum = sums(c, &r, b.g);
-	if (!(asked[0] ? ref_out_ids(c, 0, r.dt, input->size, input->rank, NULL,
-						 ref_cast(c, by_sample(c, &r, input, to_input(c, &r, &b, contiguous)), r.n, r.dt))
+	if (!(asked[0] ? ref_out_ids(
+			  c, 0, r.dt, input->size, input->rank, NULL, ref_cast(c, by_sample(c, &r, input, to_input(c, &r, &b, contiguous)), r.n, r.dt))
 				   : ref_out_none(c, 0)))
 		return false;
 	const sid *of_weight = map2(c, &r, SF_MUL, b.dot, b.deviation, r.channels);
