@@ -182,16 +182,13 @@ struct parts {
 	const sid *x, *weight, *bias, *mean, *deviation;
 };
 
-/* x * factor + shift. A decomposition subtracts the mean first, which may be finite where that overflows. */
+/* x * factor + shift. (A decomposition subtracts the mean first, which may be finite where that overflows.) */
 static const sid *normalized(struct ref_ctx *c, const struct batch *r, const struct parts *p)
 {
 	const int64_t n = r->channels;
 	const sid *factor = map2(c, r, SF_MUL, p->deviation, p->weight, n);
 	const sid *shift = map2(c, r, SF_SUB, p->bias, map2(c, r, SF_MUL, p->mean, factor, n), n);
-	const sid *y = map2(c, r, SF_ADD, map2(c, r, SF_MUL, p->x, spread(c, r, factor), r->n), spread(c, r, shift), r->n);
-	const sid *z = map2(c, r, SF_MUL, map2(c, r, SF_SUB, p->x, spread(c, r, p->mean), r->n), spread(c, r, p->deviation), r->n);
-	z = map2(c, r, SF_ADD, map2(c, r, SF_MUL, z, spread(c, r, p->weight), r->n), spread(c, r, p->bias), r->n);
-	return map2(c, r, SF_EITHER_WAY, y, z, r->n);
+	return map2(c, r, SF_ADD, map2(c, r, SF_MUL, p->x, spread(c, r, factor), r->n), spread(c, r, shift), r->n);
 }
 
 /* What only gradients come of: of input g, through its moments while training, times deviation and weight; the sum of g * (x - mean),
