@@ -204,7 +204,7 @@ REFERENCE(avg_pool2d, ANEW)
 	struct pools p;
 	struct inside in;
 	int64_t stride[MAX_RANK];
-	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p) || !find_inside(c, &in, &p))
+	if (!read_pools(c, &p, m) || !is_averaged(c, &p) || !find_inside(c, &in, &p))
 		return false;
 	const enum dtype wide = dtype_compute(p.dt);
 	const sid *own = ref_copies(c, ref_ids(c, c->in[A_avg_pool2d_self]), meta_numel(m), p.dt);
@@ -262,8 +262,8 @@ REFERENCE(avg_pool2d_backward, ANEW)
 	struct pools p;
 	struct inside in;
 	int64_t stride[MAX_RANK];
-	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p)
-		|| !fits_result(c, &p, meta_of(c, A_avg_pool2d_backward_grad_output)) || !find_inside(c, &in, &p))
+	if (!read_pools(c, &p, m) || !is_averaged(c, &p) || !fits_result(c, &p, meta_of(c, A_avg_pool2d_backward_grad_output))
+		|| !find_inside(c, &in, &p))
 		return false;
 	const sid *by = divisors(c, &p, p.dt);
 	if (!by)
