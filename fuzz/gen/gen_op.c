@@ -3,6 +3,7 @@
 #include "fuzz/gen/gen_internal.h"
 
 #include "eager/lang/stated.h"
+#include "eager/ops/window.h"
 #include "eager/run/legality.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -614,6 +615,51 @@ static int operand_FILTER_NO_GRADIENT(struct world *w, struct making *m, const s
 static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
 {
 	return like_operand(w, m, q, OP_convolution, FIT_SAME);
+}
+
+/* Some entry of the window at `at` along dim d that is inside. */
+static int64_t place_inside(struct world *w, const struct sliding *s, int d, int64_t at)
+{
+	int64_t first = 0, n = 0;
+	for (int64_t k = 0; k < s->kernel[d]; k++)
+		if (sliding_inside(s, d, sliding_at(s, d, at, k))) {
+			first = n ? first : k;
+			n++;
+		}
+	return sliding_at(s, d, at, first + (int64_t)choose_below(w->c, (uint64_t)n));
+}
+
+/* An element of each window: kernels do not look whether it is one. */
+static int operand_POOLED_AT(struct world *w, struct making *m, const struct param *q)
+{
+	struct node pooled = {.op = m->op};
+	struct shape s;
+	(void)q;
+	memcpy(pooled.arg, m->arg, sizeof m->arg);
+	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
+		return -1;
+	const struct pool p = pool_of(&pooled, &m->meta);
+	const int node = add_input(w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true});
+	if (node < 0)
+		return -1;
+	const struct meta *at = node_meta(w->p, node);
+	const int64_t n = meta_extent(at);
+	struct scalar *cell = ARENA_NEW(w->p->arena, struct scalar, n + 1);
+	for (int64_t i = 0; i < n; i++)
+		cell[i] = (struct scalar){SC_INT, 0, 0};
+	for (int64_t k = 0; k < meta_numel(at); k++) {
+		int64_t index[MAX_RANK], rest = k, where = at->offset;
+		for (int d = at->rank - 1; d >= 0; d--) {
+			index[d] = rest % at->size[d];
+			rest /= at->size[d];
+			where += index[d] * at->stride[d];
+		}
+		const int64_t y = place_inside(w, &p.s, 0, index[at->rank - 2]), x = place_inside(w, &p.s, 1, index[at->rank - 1]);
+		cell[where].i = y * p.s.in[1] + x;
+	}
+	w->p->node[node].arg[A_input_data] = arg_data(w->p, cell, (int)n);
+	w->fact[node].usable = false; /* of these windows alone */
+	return node;
 }
 
 static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)
