@@ -284,7 +284,7 @@ REFERENCE(avg_pool2d_backward, ANEW)
 
 static bool is_certain_nan(const struct num *x) { return (x->flags & (NUM_SPECIAL | NUM_UNDEC | NUM_ANY)) == (NUM_NOFIN | NUM_NAN); }
 
-/* Of several NaNs PyTorch names the last: where one is certain, and nothing behind it may be another, it stands alone. False: unsupported. */
+/* Of several NaNs PyTorch names the last: where one is certain, and nothing behind it may be another, it stands alone. */
 static bool leave_nans(struct ref_ctx *c, struct inside *in, const struct pools *p, const sid *own)
 {
 	int64_t n = 0;
