@@ -9,8 +9,10 @@ static void renamed_operand(int *operand, const int *to)
 
 static void renamed_registers(struct loops *l, struct loop_ins *ins, const int *to)
 {
-	int *const operand[] = {&ins->dst, &ins->a, &ins->b, &ins->c, &ins->scalar[0], &ins->scalar[1]};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
+	int *operand[INS_OPERANDS];
+	loop_operands(ins, operand);
+	renamed_operand(&ins->dst, to);
+	for (int k = 0; k < INS_OPERANDS; k++)
 		renamed_operand(operand[k], to);
 	if (!ins->at)
 		return;
@@ -119,8 +121,9 @@ void spoil_reads(struct loops *l, int from, int reg, int to)
 {
 	for (int i = from; i < l->nins; i++) {
 		struct loop_ins *ins = &l->ins[i];
-		int *const operand[] = {&ins->a, &ins->b, &ins->c, &ins->scalar[0], &ins->scalar[1]};
-		for (int k = 0; k < ARRAY_LEN(operand); k++)
+		int *operand[INS_OPERANDS];
+		loop_operands(ins, operand);
+		for (int k = 0; k < INS_OPERANDS; k++)
 			read_instead(operand[k], reg, to);
 		if (ins->at)
 			index_instead(l, ins, reg, to);

@@ -115,7 +115,7 @@ static void put_rows(struct strbuf *sb, const struct rows_used *u, enum reg_type
 	for (int row = 0; row < NOPS; row++)
 		if (row_text[row] && u->row[t][row])
 			sb_printf(sb,
-				"static T row_%s_%s(T a, T b, T c, CONSTS_GIVEN(%s)) { CONSTS_OPEN(%s) const T s = k->s, t = k->t; "
+				"static T row_%s_%s(T a, T b, T c, CONSTS_GIVEN(%s)) { CONSTS_OPEN(%s) const T s = k->s, t = k->t, u = k->u, w = k->w; "
 				"const bool has_s = k->has_s, has_t = "
 				"k->has_t; return (T)(%s); }\n",
 				row_id[row], suffix[t], suffix[t], suffix[t], row_text[row]);
@@ -254,10 +254,11 @@ static void put_row(struct strbuf *sb, const struct loop_ins *i)
 		sb_puts(sb, ", ");
 	}
 	sb_printf(sb, "CONSTS(%s){", suffix[i->type]);
-	put_operand(sb, i->scalar[0]);
-	sb_puts(sb, ", ");
-	put_operand(sb, i->scalar[1]);
-	sb_printf(sb, ", %d, %d, (enum dtype)%d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
+	for (int k = 0; k < ROW_NUMBERS; k++) {
+		put_operand(sb, i->scalar[k]);
+		sb_puts(sb, ", ");
+	}
+	sb_printf(sb, "%d, %d, (enum dtype)%d})", i->scalar[0] != NO_REG, i->scalar[1] != NO_REG, (int)i->dtype);
 }
 
 static void put_divided(struct strbuf *sb, const struct loops *l, const struct loop_ins *i)

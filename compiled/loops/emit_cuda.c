@@ -74,10 +74,11 @@ static const struct libm libm[] = {
 static const char *const power = CALLED "double of_pow(double a, double b) { return b == 1 ? a : b == 2 ? a * a : pow(a, b); }\n"
 										"#define pow of_pow\n";
 
-/* Those on doubles that have others on floats. The words of integer rows name floor, ceil and trunc, which are exact for both. */
+/* Those on doubles that have others on floats. The words of integer rows name floor, ceil, trunc and rint, which are exact for both. */
 static bool has_own_name(const char *name)
 {
-	return !str_eq(name, "pow") && !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "fabs");
+	return !str_eq(name, "pow") && !str_eq(name, "floor") && !str_eq(name, "ceil") && !str_eq(name, "trunc") && !str_eq(name, "rint")
+		&& !str_eq(name, "fabs");
 }
 
 /* What is short for bf16 is inlined: widening, and the rounding of floats. */

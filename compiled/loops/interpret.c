@@ -158,8 +158,10 @@ static union computed row_of(const struct loop_ins *i, const union computed *reg
 	for (int k = 0; k < MAX_ELEMENTWISE; k++)
 		if (operand[k] != NO_REG)
 			in[k] = reg[operand[k]];
-	const union computed *s = i->scalar[0] == NO_REG ? NULL : &reg[i->scalar[0]], *t = i->scalar[1] == NO_REG ? NULL : &reg[i->scalar[1]];
-	return pointwise_element(i->row, i->dtype, in, s, t);
+	const union computed *number[ROW_NUMBERS];
+	for (int k = 0; k < ROW_NUMBERS; k++)
+		number[k] = i->scalar[k] == NO_REG ? NULL : &reg[i->scalar[k]];
+	return pointwise_element(i->row, i->dtype, in, number);
 }
 
 /* ---- the walk ---- */

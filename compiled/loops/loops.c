@@ -56,7 +56,8 @@ static struct loop_ins *add(struct loops *l, enum loop_op op)
 		l->cap_ins = cap;
 	}
 	struct loop_ins *i = &l->ins[l->nins++];
-	*i = (struct loop_ins){.op = op, .dst = NO_REG, .a = NO_REG, .b = NO_REG, .c = NO_REG, .scalar = {NO_REG, NO_REG}, .match = -1};
+	*i = (struct loop_ins){
+		.op = op, .dst = NO_REG, .a = NO_REG, .b = NO_REG, .c = NO_REG, .scalar = {NO_REG, NO_REG, NO_REG, NO_REG}, .match = -1};
 	return i;
 }
 
@@ -175,21 +176,32 @@ void loops_store(struct loops *l, int buffer, const struct affine *at, int value
 	i->at = kept(l, at);
 }
 
-int loops_row(struct loops *l, int row, enum dtype common, int a, int b, int c, int s, int t)
+void loop_operands(struct loop_ins *i, int *operand[INS_OPERANDS])
 {
-	const enum reg_type type = reg_type_of(common);
-	const int operand[] = {a, b, c, s, t};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
-		CHECK(operand[k] == NO_REG || l->reg[operand[k]] == type);
-	struct loop_ins *i = compute(l, LOOP_ROW, type);
+	operand[0] = &i->a;
+	operand[1] = &i->b;
+	operand[2] = &i->c;
+	for (int k = 0; k < ROW_NUMBERS; k++)
+		operand[MAX_ELEMENTWISE + k] = &i->scalar[k];
+}
+
+int loops_row_of(struct loops *l, int row, enum dtype common, const int operand[MAX_ELEMENTWISE], const int number[ROW_NUMBERS])
+{
+	int *at[INS_OPERANDS];
+	struct loop_ins *i = compute(l, LOOP_ROW, reg_type_of(common));
 	i->row = row;
 	i->dtype = common;
-	i->a = a;
-	i->b = b;
-	i->c = c;
-	i->scalar[0] = s;
-	i->scalar[1] = t;
+	loop_operands(i, at);
+	for (int k = 0; k < INS_OPERANDS; k++) {
+		*at[k] = k < MAX_ELEMENTWISE ? operand[k] : number[k - MAX_ELEMENTWISE];
+		CHECK(*at[k] == NO_REG || l->reg[*at[k]] == i->type);
+	}
 	return i->dst;
+}
+
+int loops_row(struct loops *l, int row, enum dtype common, int a, int b, int c, int s, int t)
+{
+	return loops_row_of(l, row, common, (const int[]){a, b, c}, (const int[]){s, t, NO_REG, NO_REG});
 }
 
 int loops_as(struct loops *l, enum reg_type t, int a)
@@ -324,8 +336,9 @@ static void copy_value(struct loops *l, const struct loops *from, const struct l
 	struct loop_ins *own = add(l, i->op);
 	struct affine *at = i->at ? ARENA_NEW(l->arena, struct affine, 1) : NULL;
 	*own = *i;
-	int *const operand[] = {&own->a, &own->b, &own->c, &own->scalar[0], &own->scalar[1]};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
+	int *operand[INS_OPERANDS];
+	loop_operands(own, operand);
+	for (int k = 0; k < INS_OPERANDS; k++)
 		*operand[k] = named(by, *operand[k]);
 	if (at) {
 		*at = *i->at;
@@ -417,10 +430,14 @@ int loops_end_of(const struct loops *l, int begin)
 
 void loops_each_operand(const struct loop_ins *i, void (*f)(void *ctx, int reg), void *ctx)
 {
-	const int operand[] = {i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->op == LOOP_SET ? i->dst : NO_REG};
-	for (int k = 0; k < ARRAY_LEN(operand); k++)
-		if (operand[k] != NO_REG)
-			f(ctx, operand[k]);
+	struct loop_ins own = *i;
+	int *operand[INS_OPERANDS];
+	loop_operands(&own, operand);
+	for (int k = 0; k < INS_OPERANDS; k++)
+		if (*operand[k] != NO_REG)
+			f(ctx, *operand[k]);
+	if (i->op == LOOP_SET)
+		f(ctx, i->dst);
 	for (int k = 0; i->at && k < i->at->n; k++)
 		f(ctx, i->at->term[k].reg);
 }

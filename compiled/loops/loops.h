@@ -123,7 +123,7 @@ struct loop_ins {
 	enum reg_type type; /* of dst */
 	int dst;            /* NO_REG: none */
 	int a, b, c;
-	int scalar[2];
+	int scalar[ROW_NUMBERS];
 	int buffer;
 	int row;
 	enum dtype dtype, from;
@@ -200,6 +200,10 @@ int loops_load(struct loops *l, enum reg_type as, int buffer, const struct affin
 void loops_store(struct loops *l, int buffer, const struct affine *at, int value);
 /* s, t: registers or NO_REG. */
 int loops_row(struct loops *l, int row, enum dtype common, int a, int b, int c, int s, int t);
+int loops_row_of(struct loops *l, int row, enum dtype common, const int operand[MAX_ELEMENTWISE], const int number[ROW_NUMBERS]);
+/* Where the registers stand that an instruction reads; NO_REG in some. */
+enum { INS_OPERANDS = MAX_ELEMENTWISE + ROW_NUMBERS };
+void loop_operands(struct loop_ins *i, int *operand[INS_OPERANDS]);
 int loops_as(struct loops *l, enum reg_type t, int a); /* nothing where a is of that type */
 int loops_round(struct loops *l, enum dtype t, int a); /* nothing where all values of a's type are elements of it */
 int loops_cast(struct loops *l, enum dtype to, enum dtype from, int a);

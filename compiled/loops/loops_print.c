@@ -87,9 +87,12 @@ static void put_row(struct strbuf *sb, const struct loop_ins *i)
 		n--;
 	sb_printf(sb, "%s %s(", op_info[i->row].name, dtype_info[i->dtype].name);
 	put_operands(sb, operand, n);
-	if (i->scalar[0] != NO_REG || i->scalar[1] != NO_REG) {
+	int given = ROW_NUMBERS;
+	while (given > 0 && i->scalar[given - 1] == NO_REG)
+		given--;
+	if (given) {
 		sb_puts(sb, "; ");
-		put_operands(sb, i->scalar, i->scalar[1] != NO_REG ? 2 : 1);
+		put_operands(sb, i->scalar, given);
 	}
 	sb_puts(sb, ")");
 }

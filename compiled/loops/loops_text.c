@@ -305,7 +305,9 @@ static bool read_converted(struct reader *r, enum loop_op op, int *reg)
 
 static bool read_row(struct reader *r, const char *name, int *reg)
 {
-	int operands[] = {NO_REG, NO_REG, NO_REG}, scalars[] = {NO_REG, NO_REG}, n = 0;
+	int operands[] = {NO_REG, NO_REG, NO_REG}, scalars[ROW_NUMBERS], n = 0, given = 0;
+	for (int k = 0; k < ROW_NUMBERS; k++)
+		scalars[k] = NO_REG;
 	const int row = op_find(name);
 	enum dtype t;
 	if (row < 0 || !op_has(row, T_POINTWISE))
@@ -316,15 +318,19 @@ static bool read_row(struct reader *r, const char *name, int *reg)
 		if (n == ARRAY_LEN(operands) || !operand(r, &operands[n++]))
 			return FAIL(&r->t, "expected at most %d operands", ARRAY_LEN(operands));
 	while (token_eat(&r->t, ","));
-	if (token_eat(&r->t, ";") && (!operand(r, &scalars[0]) || (token_eat(&r->t, ",") && !operand(r, &scalars[1]))))
-		return false;
+	if (token_eat(&r->t, ";"))
+		do
+			if (given == ROW_NUMBERS || !operand(r, &scalars[given++]))
+				return FAIL(&r->t, "expected at most %d numbers", ROW_NUMBERS);
+		while (token_eat(&r->t, ","));
 	if (operands[0] == NO_REG)
 		return FAIL(&r->t, "%s of nothing", name);
-	const int all[] = {operands[0], operands[1], operands[2], scalars[0], scalars[1]};
-	for (int k = 0; k < ARRAY_LEN(all); k++)
-		if (all[k] != NO_REG && r->l->reg[all[k]] != reg_type_of(t))
-			return FAIL(&r->t, "an operand of %s in %s is of type %s", name, dtype_info[t].name, reg_type_name[r->l->reg[all[k]]]);
-	*reg = loops_row(r->l, row, t, operands[0], operands[1], operands[2], scalars[0], scalars[1]);
+	for (int k = 0; k < INS_OPERANDS; k++) {
+		const int one = k < MAX_ELEMENTWISE ? operands[k] : scalars[k - MAX_ELEMENTWISE];
+		if (one != NO_REG && r->l->reg[one] != reg_type_of(t))
+			return FAIL(&r->t, "an operand of %s in %s is of type %s", name, dtype_info[t].name, reg_type_name[r->l->reg[one]]);
+	}
+	*reg = loops_row_of(r->l, row, t, operands, scalars);
 	return token_want(&r->t, ")");
 }
 

@@ -35,7 +35,7 @@ static int element_pointwise(struct lowering *l, int node, const struct affine *
 	const struct meta *metas[MAX_ELEMENTWISE];
 	struct pointwise_types t;
 	struct meta space;
-	int in[MAX_ELEMENTWISE] = {NO_REG, NO_REG, NO_REG}, scalar[2] = {NO_REG, NO_REG}, q = 0;
+	int in[MAX_ELEMENTWISE] = {NO_REG, NO_REG, NO_REG}, scalar[ROW_NUMBERS], q = 0;
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		if (op_info[n->op].param[k].kind == K_TENSOR)
 			metas[q++] = meta_operand(l->p, n, k);
@@ -49,10 +49,9 @@ static int element_pointwise(struct lowering *l, int node, const struct affine *
 		in[q] = operand(l, &t, q, tensor ? node_meta(l->p, n->arg[k].node) : NULL, value);
 		q++;
 	}
-	for (int k = 0; k < 2; k++)
-		if (t.scalar[k])
-			scalar[k] = loops_const(l->out, reg_type_of(t.common), pointwise_scalar(&t, k));
-	const int value = loops_row(l->out, row, t.common, in[0], in[1], in[2], scalar[0], scalar[1]);
+	for (int k = 0; k < ROW_NUMBERS; k++)
+		scalar[k] = t.scalar[k] ? loops_const(l->out, reg_type_of(t.common), pointwise_scalar(&t, k)) : NO_REG;
+	const int value = loops_row_of(l->out, row, t.common, in, scalar);
 	space = n->out[0].meta;
 	if (op_has(n->op, T_MUTATES))
 		CHECK(node_functional_meta(&space, l->p, node, NULL));

@@ -204,8 +204,8 @@ static void words_of_const(struct words *w, struct loop_ins *i)
 
 static void words_of_ins(struct words *w, struct loop_ins *i, struct arena *arena)
 {
-	const int64_t all[] = {(int64_t)i->op, (int64_t)i->type, i->dst, i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->buffer, i->row,
-		(int64_t)i->dtype, (int64_t)i->from, i->imm2, i->negative, i->parallel, i->summed, i->match};
+	const int64_t all[] = {(int64_t)i->op, (int64_t)i->type, i->dst, i->a, i->b, i->c, i->scalar[0], i->scalar[1], i->scalar[2],
+		i->scalar[3], i->buffer, i->row, (int64_t)i->dtype, (int64_t)i->from, i->imm2, i->negative, i->parallel, i->summed, i->match};
 	for (int k = 0; k < ARRAY_LEN(all); k++)
 		fixed(w, all[k]);
 	if (i->op == LOOP_CONST)

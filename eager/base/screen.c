@@ -49,7 +49,12 @@ static bool is_in(const struct range *table, int n, uint32_t code)
 	return false;
 }
 
-int code_columns(uint32_t code) { return is_in(none, ARRAY_LEN(none), code) ? 0 : is_in(two, ARRAY_LEN(two), code) ? 2 : 1; }
+int code_columns(uint32_t code)
+{
+	if (code < none[0].first)
+		return 1;
+	return is_in(none, ARRAY_LEN(none), code) ? 0 : is_in(two, ARRAY_LEN(two), code) ? 2 : 1;
+}
 
 /* Of the first character; *bytes that it has. */
 static int char_columns(size_t *bytes, const char *s, size_t n)

@@ -1,6 +1,9 @@
 /* op.c: look-ups in the op table. */
 #include "eager/lang/op.h"
 
+/* Of the generated table: all rows, in the order of their names without overloads; those of one name in the table's. */
+extern const short op_by_function[];
+
 const struct role_info role_info[NROLES] = {
 #define ROLE(ID, name, flags, min, max, example) {name, flags, min, max, example},
 #include "eager/lang/role.def"
@@ -8,6 +11,27 @@ const struct role_info role_info[NROLES] = {
 
 const char *const family_name[NFAMILIES] = {
 	"input", "factory", "view", "copy", "scatter", "gather", "reduce", "matmul", "pointwise", "inplace", "multi", "composed"};
+
+/* Where rows of that function begin in op_by_function, or would. n: length of its name. */
+static int first_of(const char *function, size_t n)
+{
+	int low = 0, high = op_nrows;
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+		if (strncmp(op_info[op_by_function[middle]].name, function, n) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The i-th row in op_by_function; NULL: it is of another function. */
+static const char *row_of(int i, const char *function, size_t n)
+{
+	const char *name = i < op_nrows ? op_info[op_by_function[i]].name : "";
+	return n && strncmp(name, function, n) == 0 && (name[n] == '\0' || name[n] == '.') ? name : NULL;
+}
 
 int op_find(const char *name)
 {
@@ -23,9 +47,10 @@ int op_find(const char *name)
 		return -1;
 	memcpy(buf, name, n);
 	buf[n] = 0;
-	for (int op = 0; op < op_nrows; op++)
-		if (str_eq(op_info[op].name, buf))
-			return op;
+	n = strcspn(buf, ".");
+	for (int i = first_of(buf, n); row_of(i, buf, n); i++)
+		if (str_eq(row_of(i, buf, n), buf))
+			return op_by_function[i];
 	return -1;
 }
 
@@ -53,13 +78,11 @@ int op_functional(int op)
 
 int op_overloads(int *out, int max, const char *bare)
 {
-	size_t n = strlen(bare);
+	const size_t n = strcspn(bare, ".");
 	int found = 0;
-	for (int op = 0; op < op_nrows && found < max; op++) {
-		const char *name = op_info[op].name;
-		if (strncmp(name, bare, n) == 0 && (name[n] == 0 || name[n] == '.'))
-			out[found++] = op;
-	}
+	for (int i = first_of(bare, n); row_of(i, bare, n) && found < max; i++)
+		if (bare[n] == '\0' || str_eq(row_of(i, bare, n), bare))
+			out[found++] = op_by_function[i];
 	return found;
 }
 

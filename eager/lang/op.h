@@ -6,7 +6,7 @@
  * Schema grammar: ATen's, with refined kinds in place of int/SymInt/int[]:
  *   (Tensor self, Tensor<ROLE> src, Dim dim=0, Index? start=None, *, ScalarType? dtype=None) -> Tensor
  *   Tensor(a) marks a view, Tensor(a!) a written argument; -> (Tensor a, Tensor b) or Tensor[] for several results.
- *   -> (Tensor, Tensor<constant>): the second result never requires grad.
+ *   -> (Tensor, Tensor<constant>): the second result never requires grad; Tensor<opaque>: it does, and no gradient through it is taken.
  *   bool[3]: a list of three; str<none|tanh>: one of these words; Tensor?: None, or a tensor. */
 #ifndef SCATTERPROOF_OP_H
 #define SCATTERPROOF_OP_H
@@ -54,6 +54,7 @@ enum role_flag {
 	RF_RUNS_OUT = 1 << 8,     /* may have too few elements for what the data select: raises then */
 	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
 	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (raises in backward, or gives None), or we have none: not taken */
+	RF_ROW_MAJOR = 1 << 11,   /* contiguous, and not channels-last: other layouts are not taken */
 };
 struct role_info {
 	const char *name;       /* in `<…>`; "": none */
@@ -167,6 +168,7 @@ struct op_info {
 	struct param param[MAX_ARGS];
 	int nret;          /* results; -1 for Tensor[] */
 	uint32_t constant; /* bit k: result k never requires grad, whatever its dtype: Tensor<constant> */
+	uint32_t opaque;   /* bit k: result k requires grad, and we take no gradient that arrives there: Tensor<opaque> */
 	int nsave;
 	struct op_save save[MAX_SAVES];
 	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */

@@ -180,7 +180,7 @@ static void parameter(struct row_args *args, bool kwonly)
 	sb_printf(&table, "},\n");
 }
 
-static int results(unsigned *constant)
+static int results(unsigned *constant, unsigned *opaque)
 {
 	if (!eat("->"))
 		fail("expected '->'");
@@ -192,6 +192,7 @@ static int results(unsigned *constant)
 		if (!eat("Tensor"))
 			fail("expected Tensor");
 		*constant |= (unsigned)eat("<constant>") << n;
+		*opaque |= (unsigned)eat("<opaque>") << n;
 		n++;
 		if (!eat("(a!)"))
 			eat("(a)");
@@ -287,9 +288,9 @@ static void row(struct row_args *args, const struct table_row *r)
 		eat(" ");
 		parameter(args, kwonly);
 	}
-	unsigned constant = 0;
-	args->nresult = results(&constant);
-	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu,\n", args->n, args->nresult, constant);
+	unsigned constant = 0, opaque = 0;
+	args->nresult = results(&constant, &opaque);
+	sb_printf(&table, "\t}, .nparam = %d, .nret = %d, .constant = %uu, .opaque = %uu,\n", args->n, args->nresult, constant, opaque);
 	saves(args);
 	negated(args);
 	sb_printf(&table, "},\n");
@@ -337,6 +338,28 @@ static void make(
 	sb_free(&text);
 }
 
+static int by_function(const void *a, const void *b)
+{
+	const int i = *(const int *)a, j = *(const int *)b;
+	const char *f = opgen_rows[i].name, *g = opgen_rows[j].name;
+	const size_t n = strcspn(f, "."), m = strcspn(g, ".");
+	const int c = strncmp(f, g, MIN(n, m));
+	return c ? c : n != m ? (n > m) - (n < m) : i - j;
+}
+
+static void write_order(struct strbuf *out)
+{
+	int *op = xmalloc((size_t)opgen_nrows * sizeof *op);
+	for (int i = 0; i < opgen_nrows; i++)
+		op[i] = i;
+	qsort(op, (size_t)opgen_nrows, sizeof *op, by_function);
+	sb_puts(out, "\nconst short op_by_function[] = {\n");
+	for (int i = 0; i < opgen_nrows; i++)
+		sb_printf(out, "\tOP_%s,\n", opgen_rows[op[i]].id);
+	sb_puts(out, "};\n");
+	free(op);
+}
+
 static void write_table(struct strbuf *out, const struct row_args *args)
 {
 	sb_puts(out,
@@ -345,6 +368,7 @@ static void write_table(struct strbuf *out, const struct row_args *args)
 	sb_put(out, table.s, table.len);
 	sb_puts(out, "};\n");
 	opgen_arg_places(out, args);
+	write_order(out);
 }
 
 int main(int argc, char **argv)

@@ -11,7 +11,7 @@
  * The derivative of a row with a body is `none` (its results never require grad), `by_hand` (vjp_<id> is in eager/ops), `body` (that of
  * the body's rows, one after the other) or such a list, over the arguments, the result y (y0, y1, ...: several) and its cotangent g (g0,
  * g1, ...), in which d_NAME = e states the cotangent of argument NAME. A pointwise row has one expression per operand, in which a, b, c are
- * the operands, s, t the scalars. */
+ * the operands, s, t, u, w the numbers, words and truth values. */
 #include "eager/lang/opgen_expr.h"
 
 #include <stdlib.h>
@@ -223,7 +223,7 @@ static void cotangent(struct expr_parser *p, int k)
 
 static void pointwise_rule(struct strbuf *out, const struct table_row *row, const struct row_args *all, const struct row_args *args)
 {
-	static const char *const operand[] = {"a", "b", "c"}, *const scalar[] = {"s", "t"};
+	static const char *const operand[] = {"a", "b", "c"}, *const scalar[] = {"s", "t", "u", "w"};
 	struct expr_parser p = {.row = row, .args = all, .what = "derivative", .out = out, .after_row = ""};
 	int q = 0, nscalar = 0, at[3];
 	char text[40];
@@ -240,6 +240,9 @@ static void pointwise_rule(struct strbuf *out, const struct table_row *row, cons
 		} else if (str_eq(args->kind[k], "K_STR")) {
 			snprintf(text, sizeof text, "x->n->arg[%d].str", k);
 			expr_bind(&p, scalar[nscalar++], V_STR, text);
+		} else if (str_eq(args->kind[k], "K_BOOL")) {
+			snprintf(text, sizeof text, "x->n->arg[%d].b", k);
+			expr_bind(&p, scalar[nscalar++], V_BOOL, text);
 		}
 	}
 	for (int i = 0; i < q; i++) {

@@ -299,6 +299,7 @@ static const struct word words[] = {
 	{"sizes", "body_sizes", V_INTS, 1, {V_TENSOR}, 0},
 	{"count", "body_count", V_INT, 2, {V_TENSOR, V_INTS}, 0},
 	{"len", "body_len", V_INT, 1, {V_INTS}, 0},
+	{"quotient", "body_quotient", V_INT, 2, {V_INT, V_INT}, 0},
 	{"last", "body_last", V_INTS, 1, {V_INT}, 0},
 	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},

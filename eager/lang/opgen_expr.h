@@ -18,6 +18,7 @@
  *     as(x, y)     x in y's dtype;  to(x, t): in dtype t;  dtype(x): x's dtype
  *     given(v)     is argument or cotangent v there?
  *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list
+ *     quotient(n, m): n / m, rounded down
  *     last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]
  *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
  *     real(s)      the number that scalar s is

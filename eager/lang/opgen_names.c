@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_GROUPS = 1024, MAX_ROWS = 512 };
+enum { MAX_GROUPS = 2048, MAX_ROWS = 512 };
 static const char trait_letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 
 struct arg_group {

@@ -159,6 +159,13 @@ int64_t body_len(const struct build *b, const struct ints *l)
 	return l->n;
 }
 
+int64_t body_quotient(const struct build *b, int64_t n, int64_t by)
+{
+	(void)b;
+	CHECK(n >= 0 && by > 0);
+	return n / by;
+}
+
 static struct ints consecutive(int64_t from, int64_t n)
 {
 	struct ints out = {.n = (int)n};

@@ -52,6 +52,7 @@ int64_t body_size(const struct build *b, int x, int64_t dim);
 struct ints body_sizes(const struct build *b, int x);
 int64_t body_count(const struct build *b, int x, const struct ints *dims); /* product of the sizes of dims; of none: of all */
 int64_t body_len(const struct build *b, const struct ints *l);
+int64_t body_quotient(const struct build *b, int64_t n, int64_t by);
 struct ints body_last(const struct build *b, int64_t n);
 struct ints body_first(const struct build *b, int64_t n);
 bool body_asked(const struct build *b, const bool *l, int64_t i);

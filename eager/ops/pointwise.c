@@ -77,6 +77,9 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		} else if (info->param[k].kind == K_STR) {
 			static const struct scalar is_default = {SC_INT, 0, 0}, is_other = {SC_INT, 1, 0};
 			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
+		} else if (info->param[k].kind == K_BOOL) {
+			static const struct scalar no = {SC_INT, 0, 0}, yes = {SC_INT, 1, 0};
+			t->scalar[nscalar++] = n->arg[k].b ? &yes : &no;
 		}
 	}
 	struct err none = {0};
@@ -248,20 +251,23 @@ union computed pointwise_scalar(const struct pointwise_types *t, int k)
 	const struct pointwise_operands c = {.types = *t};
 	union computed e = {0};
 	if (t->common == DT_F64)
-		e.f64 = k ? constants_f64(&c).t : constants_f64(&c).s;
+		e.f64 = constant_f64(&c, k);
 	else if (dtype_is_float(t->common))
-		e.f32 = k ? constants_f32(&c).t : constants_f32(&c).s;
+		e.f32 = constant_f32(&c, k);
 	else
-		e.i64 = k ? constants_i64(&c).t : constants_i64(&c).s;
+		e.i64 = constant_i64(&c, k);
 	return e;
 }
 
 #define ELEMENT(of, type)                                                                                                                  \
 	static union computed element_##of(                                                                                                    \
-		const struct pointwise_row *r, enum dtype common, const union computed *in, const union computed *s, const union computed *t)      \
+		const struct pointwise_row *r, enum dtype common, const union computed *in, const union computed *const *number)                   \
 	{                                                                                                                                      \
 		type v[MAX_IN][CHUNK];                                                                                                             \
-		const struct consts_##of k = {.s = s ? s->of : 0, .t = t ? t->of : 0, .has_s = s != NULL, .has_t = t != NULL, .common = common};   \
+		type c[ROW_NUMBERS] = {0};                                                                                                         \
+		for (int q = 0; q < ROW_NUMBERS; q++)                                                                                              \
+			c[q] = number[q] ? number[q]->of : 0;                                                                                          \
+		const struct consts_##of k = {c[0], c[1], c[2], c[3], number[0] != NULL, number[1] != NULL, common};                               \
 		union computed y = {0};                                                                                                            \
 		for (int q = 0; q < MAX_IN; q++)                                                                                                   \
 			v[q][0] = in[q].of;                                                                                                            \
@@ -273,11 +279,11 @@ ELEMENT(f64, double)
 ELEMENT(i64, int64_t)
 
 union computed pointwise_element(
-	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *s, const union computed *t)
+	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *const number[ROW_NUMBERS])
 {
 	if (common == DT_F64)
-		return element_f64(rows[row], common, in, s, t);
-	return (dtype_is_float(common) ? element_f32 : element_i64)(rows[row], common, in, s, t);
+		return element_f64(rows[row], common, in, number);
+	return (dtype_is_float(common) ? element_f32 : element_i64)(rows[row], common, in, number);
 }
 
 /* ---- derivatives with cases ---- */
@@ -349,10 +355,11 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
 		bool bound = listed && dtype_is_float(common)
-			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self));
+			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self)
+				|| k == op_arg(c->n->op, N_lambd));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
-		if (k == op_arg(c->n->op, N_alpha)) {
+		if (k == op_arg(c->n->op, N_alpha) && q->role != R_FACTOR) {
 			struct scalar alpha = c->n->arg[k].scalar;
 			if (promo == PROMO_SUBTRACT && alpha.kind == SC_INT) /* what is converted is -alpha */
 				alpha.i = (int64_t)(0 - (uint64_t)alpha.i);
@@ -373,7 +380,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 static bool check_alpha(const struct meta_ctx *c, enum dtype common)
 {
 	int k = op_arg(c->n->op, N_alpha);
-	if (k < 0)
+	if (k < 0 || op_info[c->n->op].param[k].role == R_FACTOR)
 		return true;
 	const struct scalar *alpha = &c->n->arg[k].scalar;
 	if (alpha->kind == SC_BOOL && common != DT_B8)
@@ -402,15 +409,37 @@ static bool check_subtract(const struct meta_ctx *c)
 	return true;
 }
 
+/* Rows that PyTorch has for tensors of one dtype. */
+static bool check_alike(const struct meta_ctx *c)
+{
+	const enum dtype self = c->in[0]->dtype;
+	if (c->n->op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
+		return err_set(
+			c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].c10, dtype_info[c->in[A_lerp_Scalar_end]->dtype].c10);
+	if (c->n->op != OP_addcdiv)
+		return true;
+	const enum dtype over = c->in[A_addcdiv_tensor1]->dtype, under = c->in[A_addcdiv_tensor2]->dtype;
+	if (!dtype_is_float(over) && !dtype_is_float(under))
+		return err_set(c->err,
+			"Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+			"perform a true division of tensor1 and tensor2.");
+	return (over == self && under == self) || err_limit(c->err, "addcdiv of several dtypes");
+}
+
+static bool is_negative(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f < 0 : s->i < 0; }
+
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const int approximate = op_arg(c->n->op, N_approximate);
-	const int is_result = op_arg(c->n->op, N_self_is_result), slope = op_arg(c->n->op, N_negative_slope);
+	if (!check_alike(c))
+		return false;
 	if ((c->n->op == OP_gelu_backward || c->n->op == OP_mish_backward) && c->in[0]->dtype != c->in[1]->dtype)
 		return err_limit(c->err, "%s of two dtypes: PyTorch refuses some, by the library that it calls", op_info[c->n->op].name);
-	if (is_result >= 0 && c->n->arg[is_result].b
-		&& (c->n->arg[slope].scalar.kind == SC_FLOAT ? c->n->arg[slope].scalar.f : (double)c->n->arg[slope].scalar.i) < 0)
+	if (c->n->op == OP_leaky_relu_backward && c->n->arg[A_leaky_relu_backward_self_is_result].b
+		&& is_negative(&c->n->arg[A_leaky_relu_backward_negative_slope].scalar))
 		return err_set(c->err, "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
+	if (c->n->op == OP_elu_backward && c->n->arg[A_elu_backward_is_result].b && is_negative(&c->n->arg[A_elu_backward_alpha].scalar))
+		return err_set(c->err, "In-place elu backward calculation is triggered with a negative slope which is not supported.");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))

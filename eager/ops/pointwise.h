@@ -14,19 +14,20 @@ union computed {
 	int64_t i64;
 };
 
+enum { ROW_NUMBERS = 4 };
 struct pointwise_types {
 	int nin;
 	enum dtype common;                            /* dtype computed in */
-	const struct scalar *scalar[2];               /* s and t of the row's expression; NULL: not given */
+	const struct scalar *scalar[ROW_NUMBERS];     /* s, t, u and w of the row's expression; NULL: not given */
 	bool narrow[MAX_ELEMENTWISE], narrow_scalars; /* to be rounded to the common dtype first */
 };
 /* in: metas of the tensor operands in schema order (meta_operand). row: the POINTWISE row, n: it, or a row that writes its result. */
 void pointwise_types(struct pointwise_types *out, int row, const struct node *n, const struct meta *const *in);
-/* Scalar k (0: s, 1: t) as the row sees it; it is given. */
+/* Scalar k (0: s, 1: t, 2: u, 3: w) as the row sees it; it is given. */
 union computed pointwise_scalar(const struct pointwise_types *t, int k);
-/* One element, not yet rounded to the result's dtype; comparisons give 0 or 1. s, t: NULL if not given. */
+/* One element, not yet rounded to the result's dtype; comparisons give 0 or 1. number: NULL where not given. */
 union computed pointwise_element(
-	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *s, const union computed *t);
+	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *const number[ROW_NUMBERS]);
 
 int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
 /* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */

@@ -53,9 +53,9 @@ static T FN(scalar)(const struct scalar *s)
 #include "eager/ops/pointwise_words.h"
 
 #define ROW_BEGIN                                                                                                                          \
-	const T s = k->s, t = k->t;                                                                                                            \
+	const T s = k->s, t = k->t, u = k->u, w = k->w;                                                                                        \
 	const bool has_s = k->has_s, has_t = k->has_t;                                                                                         \
-	(void)s, (void)t, (void)has_s, (void)has_t;                                                                                            \
+	(void)s, (void)t, (void)u, (void)w, (void)has_s, (void)has_t;                                                                          \
 	for (int i = 0; i < n; i++) {                                                                                                          \
 		const T a = v[0][i], b = v[1][i], c = v[2][i];                                                                                     \
 		(void)a, (void)b, (void)c;
@@ -85,17 +85,23 @@ static void FN(operands)(T v[][CHUNK], const struct pointwise_operands *c, const
 	}
 }
 
+static T FN(constant)(const struct pointwise_operands *c, int k)
+{
+	if (!c->types.scalar[k])
+		return 0;
+	const T v = FN(scalar)(c->types.scalar[k]);
+	return c->types.narrow_scalars ? FN(in_dtype)(c->types.common, v) : v;
+}
+
 static struct FN(consts) FN(constants)(const struct pointwise_operands *c)
 {
-	T v[2] = {0, 0};
-	for (int q = 0; q < 2; q++) {
-		if (c->types.scalar[q])
-			v[q] = FN(scalar)(c->types.scalar[q]);
-		if (c->types.scalar[q] && c->types.narrow_scalars)
-			v[q] = FN(in_dtype)(c->types.common, v[q]);
-	}
-	return (struct FN(consts)){
-		.s = v[0], .t = v[1], .has_s = c->types.scalar[0] != NULL, .has_t = c->types.scalar[1] != NULL, .common = c->types.common};
+	return (struct FN(consts)){.s = FN(constant)(c, 0),
+		.t = FN(constant)(c, 1),
+		.u = FN(constant)(c, 2),
+		.w = FN(constant)(c, 3),
+		.has_s = c->types.scalar[0] != NULL,
+		.has_t = c->types.scalar[1] != NULL,
+		.common = c->types.common};
 }
 
 static void FN(forward)(const struct pointwise_operands *c, struct pointwise_walk *w, struct tensor *out,

@@ -21,6 +21,7 @@
 #define floor(x)      (x)
 #define ceil(x)       (x)
 #define trunc(x)      (x)
+#define rint(x)       (x)
 #else
 #define ADD(x, y)     ((x) + (y))
 #define SUB(x, y)     ((x) - (y))
@@ -56,7 +57,7 @@
 #define CLAMP(x)        FN(clamp)(x, k)
 
 struct FN(consts) {
-	T s, t;
+	T s, t, u, w;
 	bool has_s, has_t;
 	enum dtype common;
 };

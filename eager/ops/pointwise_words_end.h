@@ -3,6 +3,7 @@
 #undef floor
 #undef ceil
 #undef trunc
+#undef rint
 #endif
 #undef ADD
 #undef SUB

@@ -92,7 +92,9 @@ void graph_fresh(struct graph *g, int node, unsigned char *const *base)
 		int root = add_root(g, base[k], meta_extent(m));
 		if (g->fn[node].tracked && dtype_is_float(m->dtype) && !(op_info[n->op].constant >> k & 1))
 			g->root[root].fn = node;
-		g->var_of[node][k] = add_var(g, &(struct var){.root = root, .meta = *m, .adj = *m});
+		const bool opaque = g->root[root].fn == node && op_info[n->op].opaque >> k & 1;
+		g->var_of[node][k] = add_var(
+			g, &(struct var){.root = root, .meta = *m, .adj = *m, .opaque = opaque ? "a result by which we have no derivative" : NULL});
 	}
 	struct fn *f = &g->fn[node];
 	for (int s = 0; f->tracked && s < op_info[n->op].nsave; s++) {

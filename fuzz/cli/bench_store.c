@@ -80,13 +80,13 @@ static bool ask(struct store_bench *b) { return ok(b, b->open, store_query_sql(b
 
 static bool list(struct store_bench *b) { return ok(b, b->open, store_list(b->open, b->filter, count_row, &b->nrows)); }
 
-/* As `findings causes` and `triage` print them, titles included. */
+/* As `findings causes` prints them, titles included. */
 static bool causes(struct store_bench *b)
 {
 	struct store_causes all;
 	struct arena a;
 	arena_init(&a);
-	enum store_status status = store_causes(&all, b->open, &a);
+	enum store_status status = store_causes_listed(&all, b->open, &a);
 	titles_write(&all, &a);
 	b->nrows = all.n;
 	arena_free(&a);

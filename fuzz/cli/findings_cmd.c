@@ -395,7 +395,8 @@ static enum store_status show_cause(struct session *x, const struct store_causes
 static enum store_status do_causes(struct session *x)
 {
 	struct store_causes all;
-	enum store_status status = store_causes(&all, x->s, &x->a);
+	const bool whole = x->o->argument || x->o->json;
+	enum store_status status = (whole ? store_causes : store_causes_listed)(&all, x->s, &x->a);
 	if (status != STORE_OK)
 		return status;
 	titles_write(&all, &x->a);

@@ -787,6 +787,26 @@ static bool value_NORMALIZED(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* All that says how channels are grouped. */
+static bool value_GROUPED(struct world *w, struct making *m, int k)
+{
+	const struct meta *self = &m->meta;
+	const int at = op_arg(m->op, N_N);
+	int64_t each = 1;
+	if (m->arg[k].tag != ARG_NONE)
+		return true; /* drawn with the one before */
+	for (int d = 2; d < self->rank; d++)
+		each *= self->size[d];
+	if (self->size[1] == 0 || each == 0)
+		return false;
+	const int64_t value[4] = {self->size[0], self->size[1], each, draw_divisor(w, self->size[1])};
+	for (int i = 0; i < 4; i++) {
+		m->arg[at + i] = arg_int(value[i]);
+		m->done[at + i] = true;
+	}
+	return true;
+}
+
 static bool value_OWN(struct world *w, struct making *m, int k)
 {
 	(void)w;

@@ -195,7 +195,8 @@ int add_input(struct world *w, const struct shape *s, const struct input_spec *s
 	if (shape_bulk(s) > 16 * w->max_numel)
 		return -1;
 	meta_make_contiguous(&m, spec->dtype, s->size, s->rank);
-	draw_layout(w, &m, spec->no_overlap);
+	if (!spec->row_major)
+		draw_layout(w, &m, spec->no_overlap);
 	bool grad = dtype_has_grad(spec->dtype) && !spec->no_grad && chance(w, PF_grad);
 	bool positive = spec->positive && dtype_is_float(spec->dtype) && chance(w, PF_positive);
 	struct input_spec all = *spec;

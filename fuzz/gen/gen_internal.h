@@ -97,7 +97,7 @@ struct shape {
 };
 struct input_spec {
 	enum dtype dtype;
-	bool no_grad, no_overlap, no_view, positive;
+	bool no_grad, no_overlap, no_view, positive, row_major;
 	const char *fill; /* NULL: dyadic */
 	int64_t high;     /* fills of positions */
 	int dim;          /* unique ones */

@@ -42,6 +42,14 @@ static bool unheld(const struct world *w, int node)
 	return f->home == node && f->root == node && f->nuse == 0 && op_info[w->p->node[node].op].family != F_INPUT;
 }
 
+/* Strides of sizes 1, too, which may look like channels last. */
+static bool is_row_major(const struct meta *m)
+{
+	struct meta k;
+	meta_make_contiguous(&k, m->dtype, m->size, m->rank);
+	return meta_same_strides(&k, m);
+}
+
 bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
 	const struct meta *m = node_meta(w->p, node);
@@ -52,6 +60,8 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
 		return false;
 	if (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, node))
+		return false;
+	if (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(m))
 		return false;
 	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
 		return false;
@@ -99,6 +109,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
 	spec.no_grad =
 		op_has(m->op, T_MUTATES) || q->role == R_PACKED || role_has(q->role, RF_NO_GRADIENT) || (w->lane && !choose_chance(w->c, 30));
+	spec.row_major = role_has(q->role, RF_ROW_MAJOR);
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
@@ -243,7 +254,7 @@ static int existing(struct world *w, const struct making *m, const struct param 
 		if (!w->fact[i].usable || (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, i)))
 			continue;
 		const struct meta *a = node_meta(w->p, i);
-		if (a->dtype != t)
+		if (a->dtype != t || (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(a)))
 			continue;
 		bool fits = fit == FIT_BCAST ? broadcasts_with(w, a, s)
 			: fit == FIT_BCAST_TO    ? broadcasts_to(a, s)
@@ -286,6 +297,7 @@ static int operand(struct world *w, const struct making *m, const struct param *
 	draw_broadcast(w, &s, fit);
 	struct input_spec spec = {.dtype = t, .positive = is_transcendental(m->op), .fill = t == DT_B8 && q->role == R_MASK ? "mask" : NULL};
 	spec.no_grad = role_has(q->role, RF_NO_GRADIENT) || (op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype));
+	spec.row_major = role_has(q->role, RF_ROW_MAJOR);
 	return add_input(w, &s, &spec);
 }
 
@@ -604,6 +616,25 @@ static int operand_MOMENT_NO_GRADIENT(struct world *w, struct making *m, const s
 	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true});
 }
 
+static int operand_PER_CHANNEL(struct world *w, struct making *m, const struct param *q)
+{
+	return operand(w, m, q, m->meta.dtype, (struct shape){.rank = 1, .size = {m->meta.size[1]}}, FIT_SAME);
+}
+
+static int operand_PER_CHANNEL_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	return operand_PER_CHANNEL(w, m, q);
+}
+
+static int operand_PER_GROUP_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = {.rank = 2, .size = {m->meta.size[0], m->arg[op_arg(m->op, N_group)].i.value}};
+	(void)q; /* nobody differentiates by it */
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true, .row_major = true});
+}
+
+static int operand_SAMPLED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
+
 /* What slides, as it was drawn (value_SLIDING). */
 static int operand_FILTER(struct world *w, struct making *m, const struct param *q)
 {
@@ -765,14 +796,15 @@ static bool tensor_list(struct world *w, struct making *m, int k)
 /* Operands whose form follows from self alone come first, then those that follow from them. */
 static int order_of(enum role r) { return role_has(r, RF_FOLLOWS_LAST) ? 2 : role_has(r, RF_FOLLOWS) ? 1 : 0; }
 
-/* Is operand k of none of the results that the row is asked for? Where a list of bools asks, its entries are the operands that a gradient
- * may have: the row's last ones that follow its sizes. */
+/* Is operand k of none of the results that the row is asked for? Where a list of bools asks, its entries are the gradients of input,
+ * weight and bias; of a bias that the row is not given, weight says the dtype. */
 static bool may_be_none(const struct making *m, int k)
 {
-	for (int j = 0; j < op_info[m->op].nparam; j++)
-		if (param_of(m, j)->kind == K_BOOLS)
-			return !m->arg[j].bools[m->arg[j].n - (j - k)];
-	return true;
+	const int asks = op_arg(m->op, N_output_mask), weight = op_arg(m->op, N_weight), bias = op_arg(m->op, N_bias);
+	if (asks < 0 || (k != weight && k != bias))
+		return true;
+	const bool *asked = m->arg[asks].bools;
+	return k == bias ? !asked[2] : !asked[1] && (bias >= 0 || !asked[2]);
 }
 
 static bool draw_operands(struct world *w, struct making *m)

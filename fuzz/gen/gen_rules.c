@@ -286,6 +286,7 @@ static void admit_getitem(struct world *w, int node)
 		return;
 	}
 	f.grad = w->fact[tuple].grad && dtype_is_float(t) && !node_is_constant(w->p, n);
+	f.usable = !(f.grad && op_info[w->p->node[tuple].op].opaque >> k & 1);
 	f.saved = w->fact[tuple].saved_outs >> k & 1;
 	f.bits = dtype_is_float(t) ? w->fact[tuple].bits : 63;
 	w->fact[node] = f;

@@ -210,13 +210,23 @@ const char *title_where(const struct store_cause *c, struct arena *a)
 	return title_where_of(colon ? arena_printf(a, "%.*s", (int)(colon - c->text), c->text) : c->target, a);
 }
 
-const char *title_of(const struct store_cause *c, struct arena *a)
+/* The title is in a, what it takes to write it in scratch. */
+static const char *write_title(const struct store_cause *c, struct arena *a, struct arena *scratch)
 {
 	struct err err = {0};
-	struct prog *p = ARENA_NEW(a, struct prog, 1);
-	if (!prog_read(p, a, c->program, strlen(c->program), READ_STRICT, &err))
-		return arena_printf(a, "%s %s", fault(c, a), title_where(c, a));
-	return arena_printf(a, "%s: %s %s", called(c, p, a), fault(c, a), title_where(c, a));
+	struct prog p;
+	if (!prog_read(&p, scratch, c->program, strlen(c->program), READ_STRICT, &err))
+		return arena_printf(a, "%s %s", fault(c, scratch), title_where(c, scratch));
+	return arena_printf(a, "%s: %s %s", called(c, &p, scratch), fault(c, scratch), title_where(c, scratch));
+}
+
+const char *title_of(const struct store_cause *c, struct arena *a)
+{
+	struct arena scratch;
+	arena_init(&scratch);
+	const char *title = write_title(c, a, &scratch);
+	arena_free(&scratch);
+	return title;
 }
 
 const char *title_of_finding(struct store *s, const char *full_id, struct arena *a)
@@ -231,6 +241,11 @@ const char *title_of_finding(struct store *s, const char *full_id, struct arena 
 
 void titles_write(struct store_causes *all, struct arena *a)
 {
-	for (int i = 0; i < all->n; i++)
-		all->cause[i].title = title_of(&all->cause[i], a);
+	struct arena scratch;
+	arena_init(&scratch);
+	for (int i = 0; i < all->n; i++) {
+		all->cause[i].title = write_title(&all->cause[i], a, &scratch);
+		arena_reset(&scratch);
+	}
+	arena_free(&scratch);
 }

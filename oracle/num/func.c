@@ -458,6 +458,7 @@ static struct num step_value(const struct num *a, step_fn *f, const struct how *
 UNARY(FLOOR) { return step_value(A, floor, h); }
 UNARY(CEIL) { return step_value(A, ceil, h); }
 UNARY(TRUNC) { return step_value(A, trunc, h); }
+UNARY(ROUND) { return step_value(A, rint, h); }
 
 UNARY(NOT)
 {

@@ -302,6 +302,7 @@ ADJ(CLAMP)
 #define g_FLOOR g_ZERO
 #define g_CEIL  g_ZERO
 #define g_TRUNC g_ZERO
+#define g_ROUND g_ZERO
 #define g_SIGN  g_ZERO
 #define LOOP(id, arity, ...)                                                                                                               \
 	static void b_##id(struct num(*restrict gx)[3], const struct num *g, const struct num *y, const struct num *v, const sid *const op[3], \

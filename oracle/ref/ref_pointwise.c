@@ -435,53 +435,94 @@ static bool unary(struct ref_ctx *c, enum sf f, enum common common)
 	return give_unary(c, dt, dt, tape_map1(c->t, f, dt, ref_cast(c, x, n, dt), n));
 }
 
-/* f of all tensors of the row, in their common dtype; its numbers are those of the type computed in. */
-static bool map(struct ref_ctx *c, enum sf f, enum common common)
+/* All tensors of a row in their common dtype, and its numbers, of the type computed in or of the tensors'. */
+struct mapped {
+	enum dtype dt;
+	int rank, ntensor;
+	int64_t n, size[MAX_RANK];
+	struct meta op[3]; /* as the iterator is given them */
+	const sid *x[3];
+	double scalar[FORMULA_SCALARS];
+};
+
+static bool map_number(struct ref_ctx *c, struct mapped *m, int k, double *out)
+{
+	const struct scalar *s = scalar_of(c, k);
+	const bool factor = op_info[c->n->op].param[k].role == R_FACTOR;
+	if (!shape_fits(c, s, factor ? dtype_compute(m->dt) : m->dt, 1))
+		return false;
+	*out = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	if (!factor)
+		*out = num_rn(m->dt, *out, 0);
+	return true;
+}
+
+static bool map_operands(struct ref_ctx *c, struct mapped *m, enum common common)
 {
 	const struct op_info *info = &op_info[c->n->op];
 	struct result_type r = SHAPE_TYPE_NONE;
-	struct meta op[3];
-	const sid *x[3] = {0};
-	int64_t size[MAX_RANK], stride[MAX_RANK];
-	int rank = 0, ntensor = 0, nscalar = 0;
-	double scalar[FORMULA_SCALARS] = {0};
-	enum dtype dt;
+	int nscalar = 0;
 	bool mixed = false;
+	*m = (struct mapped){.ntensor = 0};
 	for (int k = 0; k < info->nparam; k++)
 		if (info->param[k].kind == K_TENSOR) {
 			shape_type_tensor(&r, meta_of(c, k));
 			mixed |= meta_of(c, k)->dtype != meta_of(c, A_elementwise_self)->dtype;
-			if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+			if (!shape_broadcast(c, m->size, &m->rank, meta_of(c, k)))
 				return false;
 		}
-	if (!shape_type(&dt, c, &r) || !meta_check_sizes(size, rank, c->err))
+	if (!shape_type(&m->dt, c, &r) || !meta_check_sizes(m->size, m->rank, c->err))
 		return false;
-	if (common >= COMMON_REAL && !dtype_is_float(dt))
+	if (common >= COMMON_REAL && !dtype_is_float(m->dt))
 		return err_set(c->err, "%s is not implemented for integers", info->name);
 	if (common == COMMON_ALIKE && mixed)
 		return ref_unsupported(c, "%s of two dtypes: PyTorch refuses some, or gives that of one of them", info->name);
 	if (c->grad && mixed)
 		return ref_unsupported(c, "gradient of %s of two dtypes: its steps are not modelled; convert one of them first", info->name);
-	const int64_t n = shape_numel(size, rank);
+	m->n = shape_numel(m->size, m->rank);
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR) {
-			const struct meta *m = meta_of(c, k);
-			op[ntensor] = operand(c, m, dt);
-			x[ntensor++] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(m), dt), m, size, rank);
+			const struct meta *t = meta_of(c, k);
+			m->op[m->ntensor] = operand(c, t, m->dt);
+			m->x[m->ntensor++] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(t), m->dt), t, m->size, m->rank);
 		} else if (info->param[k].kind == K_SCALAR) {
-			const struct scalar *s = scalar_of(c, k);
-			if (!shape_fits(c, s, dtype_compute(dt), 1))
+			if (!map_number(c, m, k, &m->scalar[nscalar++]))
 				return false;
-			scalar[nscalar++] = s->kind == SC_FLOAT ? s->f : (double)s->i;
+		} else if (info->param[k].kind == K_BOOL) {
+			m->scalar[nscalar++] = c->n->arg[k].b;
 		}
 	}
-	if (common == COMMON_TURNED)
-		op[2] = op[0], op[0] = op[1], op[1] = op[2];
-	const int is_result = op_arg(c->n->op, N_self_is_result);
-	if (is_result >= 0 && c->n->arg[is_result].b && scalar[0] < 0)
+	const bool of_result = (c->n->op == OP_leaky_relu_backward && c->n->arg[A_leaky_relu_backward_self_is_result].b)
+		|| (c->n->op == OP_elu_backward && c->n->arg[A_elu_backward_is_result].b);
+	if (of_result && m->scalar[0] < 0)
 		return err_set(c->err, "a negative slope, whose result does not tell the sign of what it was made of");
-	shape_iterator(stride, size, rank, op, ntensor);
-	return ref_out_block(c, 0, dt, size, rank, stride, tape_map(c->t, f, dt, x, n, scalar));
+	return true;
+}
+
+/* Moves operand k to the front of what decides the layout. */
+static void map_layout_from(struct mapped *m, int k)
+{
+	const struct meta first = m->op[k];
+	memmove(&m->op[1], &m->op[0], (size_t)k * sizeof *m->op);
+	m->op[0] = first;
+}
+
+static bool map_out(struct ref_ctx *c, const struct mapped *m, int out, enum sf f)
+{
+	int64_t stride[MAX_RANK];
+	shape_iterator(stride, m->size, m->rank, m->op, m->ntensor);
+	return ref_out_block(c, out, m->dt, m->size, m->rank, stride, tape_map(c->t, f, m->dt, m->x, m->n, m->scalar));
+}
+
+/* f of all tensors of the row. */
+static bool map(struct ref_ctx *c, enum sf f, enum common common)
+{
+	struct mapped m;
+	if (!map_operands(c, &m, common))
+		return false;
+	if (common == COMMON_TURNED)
+		map_layout_from(&m, 1);
+	return map_out(c, &m, 0, f);
 }
 
 #define MAP(row, f, common)                                                                                                                \
@@ -551,6 +592,19 @@ REFERENCE(isnan, ANEW)
 	const sid *most = ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n);
 	const sid *number = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, x, most, n), n);
 	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_NOT, DT_B8, number, n));
+}
+
+/* Where the magnitude is not below infinity, nor NaN. */
+REFERENCE(isinf, ANEW)
+{
+	const struct meta *m = meta_of(c, A_isinf_self);
+	const int64_t n = meta_numel(m);
+	if (!dtype_is_float(m->dtype))
+		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_isinf_self]), n, DT_F64);
+	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, DT_F64, x, n), n);
+	return give_unary(
+		c, m->dtype, DT_B8, tape_map2(c->t, SF_EQ, DT_B8, size, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n), n));
 }
 
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
@@ -653,6 +707,18 @@ REFERENCE(hardtanh, ANEW)
 	return map(c, SF_HARDTANH, COMMON_REAL);
 }
 
+REFERENCE(sgn, ANEW)
+{
+	if (c->grad)
+		return ref_unsupported(c, "gradient of sgn: PyTorch gives a tensor without memory, which nothing reads");
+	return unary(c, SF_SIGN, COMMON_KEEP);
+}
+
+/* Integers are refused, in other words where the first tensor alone is none. */
+REFERENCE(addcdiv, SELF) { return map(c, SF_ADDCDIV, COMMON_ALIKE); }
+
+REFERENCE(frac, SELF) { return map(c, SF_FRAC, COMMON_REAL); }
+
 /* ---- derivatives that are operators: a gradient and what it is taken at, in the common dtype -------------------------------- */
 
 _Static_assert((int)A_threshold_backward_self == (int)A_binary_other && (int)A_tanh_backward_output == (int)A_binary_other
@@ -679,6 +745,23 @@ REFERENCE(threshold_backward, ANEW)
 		operand(c, meta_of(c, A_threshold_backward_self), p.dt), operand(c, meta_of(c, A_threshold_backward_grad_output), p.dt)};
 	shape_iterator(p.stride, p.size, p.rank, op, 2);
 	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, p.dt, below, zero, p.a, p.n));
+}
+
+/* self, or the value where self is not above the threshold; a NaN is not below it. */
+REFERENCE(threshold, ANEW)
+{
+	const struct meta *m = meta_of(c, A_threshold_self);
+	const int64_t n = meta_numel(m);
+	const enum dtype dt = m->dtype, in = dtype_compute(dt);
+	const struct scalar *s = scalar_of(c, A_threshold_threshold), *v = scalar_of(c, A_threshold_value);
+	if (dt == DT_B8)
+		return err_set(c->err, "threshold is not implemented for bool tensors");
+	if (!shape_fits(c, s, in, 1) || !shape_fits(c, v, in, 1))
+		return false;
+	const sid *x = ref_ids(c, c->in[A_threshold_self]), *limit = ref_ids_repeat(c, shape_const(c, in, s), n);
+	const sid *below = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, ref_cast(c, x, n, in), limit, n), n);
+	const sid *value = ref_cast(c, ref_ids_repeat(c, shape_const(c, in, v), n), n, dt);
+	return give_unary(c, dt, dt, tape_map3(c->t, SF_SELECT, dt, below, value, x, n));
 }
 
 /* The gradient by output has steps in the dtypes of its operands as they came. */

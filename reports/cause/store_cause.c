@@ -1,255 +1,156 @@
-/* store_cause.c: one query, ordered as causes are counted, and one of their findings; then words that people type, looked up in what they
- * say. */
+/* store_cause.c: the summaries by cause (cause_group.h), what is read of one finding of each, and what is read of all; then words that
+ * people type, looked up in what they say. */
 #include "reports/cause/store_cause.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
 #include "eager/base/version.h"
+#include "reports/cause/cause_group.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
-/* What finding_cause names a finding without a cause by: kind, these words, signature. */
-#define NOT_TRIAGED "; not triaged; "
+enum column { KIND, TARGET, PROGRAM, MINIMISED, SIGNATURE, BLAME, OPS, RAISED, TENSOR, PATTERN, NWRONG, NOT_CONFIRMED };
 
-enum column {
-	CAUSE,
-	FULL_ID,
-	SEVERITY,
-	REACH,
-	BLAME,
-	NFINDINGS,
-	NOBS,
-	FIRST,
-	LAST,
-	OPS,
-	KIND,
-	TARGET,
-	PROGRAM,
-	MINIMISED,
-	UNCONFIRMED,
-	SIGNATURE,
-	OPEN,
-	RAISED,
-	TENSOR,
-	PATTERN,
-	NWRONG,
-	NCOLUMNS
-};
+/* Of the finding that represents a cause, whose summary is row ?1. Its message is of the smallest program, if that was seen to raise. The
+ * latest of its facts is found without a sort, which would make a table for each finding. */
+#define LISTED                                                                                                                             \
+	"select f.kind, s.target, p.text, s.minimised, s.signature, s.blame, s.ops, "                                                          \
+	"case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and verdict <> 'pass' "                 \
+	"and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "                          \
+	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "                                                                        \
+	"case when not s.minimised and f.kind in ('value', 'gradient', 'mutation') then coalesce((select tensor from observation "             \
+	"where finding = f.id and verdict <> 'pass' and program = s.program order by at, id limit 1), '') else '' end, "                       \
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "                              \
+	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end, "
+#define UNCONFIRMED                                                                                                                        \
+	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where " \
+	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), '') "
+#define FROM                                                                                                                               \
+	"from finding_summary s join finding f on f.id = s.finding join program p on p.id = s.program "                                        \
+	"left join artifact a on a.finding = f.id and a.name = 'facts' and not exists (select 1 from artifact b "                              \
+	"where b.finding = f.id and b.name = 'facts' and (b.at, b.id) > (a.at, a.id)) where s.rowid = ?1"
 
-static const char sql[] =
-	"select c.cause, lower(hex(c.finding)), c.severity, c.reach, c.blame, c.nfindings, c.nobs, "
-	"strftime('%Y-%m-%dT%H:%M:%SZ', c.first_seen / 1000, 'unixepoch'), strftime('%Y-%m-%dT%H:%M:%SZ', c.last_seen / 1000, 'unixepoch'), "
-	"c.ops, f.kind, s.target, p.text, s.minimised, "
-	"coalesce((select payload from event e where e.finding = f.id and e.kind = 'unconfirmed' and not exists (select 1 from event l where "
-	"l.finding = f.id and l.kind = 'confirmed' and l.at >= e.at) order by e.at desc limit 1), ''), "
-	"s.signature, c.open, case when f.kind = 'raise' then coalesce((select detail from observation where finding = f.id and "
-	"verdict <> 'pass' and program = s.program order by at, id limit 1), (select detail from observation where finding = f.id and "
-	"verdict <> 'pass' order by at, id limit 1), '') else '' end, "
-	"coalesce((select tensor from observation where finding = f.id and verdict <> 'pass' and program = s.program "
-	"order by at, id limit 1), ''), "
-	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.pattern') end, "
-	"case when json_valid(cast(a.bytes as text)) then json_extract(cast(a.bytes as text), '$.wrong') end "
-	"from cause_now c join finding f on f.id = c.finding "
-	"join finding_summary s on s.finding = f.id join program p on p.id = s.program "
-	"left join artifact a on a.id = (select id from artifact where finding = f.id and name = 'facts' order by at desc, id desc limit 1) "
-	"order by c.place";
+static const char listed_sql[] = LISTED "'' " FROM, whole_sql[] = LISTED UNCONFIRMED FROM;
 
 struct reading {
 	struct store_causes *out;
+	const struct groups *g;
+	int *group; /* of each cause */
 	struct arena *a;
-	int cap;
-	const char **cause; /* what each is called in the store */
 };
 
-static const char *text_at(const struct store_value *v, struct arena *a) { return arena_strdup(a, v->s ? v->s : ""); }
-
-static struct store_cause cause_of_row(const struct store_value *v, struct arena *a)
+static const char *time_text(int64_t at, struct arena *a)
 {
-	const char *const cause = text_at(&v[CAUSE], a), *without = strstr(cause, NOT_TRIAGED);
-	struct store_cause c = {.full_id = text_at(&v[FULL_ID], a),
-		.text = without ? without + strlen(NOT_TRIAGED) : cause,
+	char text[32];
+	store_time_text(text, at);
+	return arena_strdup(a, text);
+}
+
+/* Causes come in the order of their groups. */
+static void take_cause(void *ctx, int nth, const struct store_value *v)
+{
+	const struct reading *r = ctx;
+	const struct cause_group *g = &r->g->of[nth];
+	const char *without = strstr(g->cause, NOT_TRIAGED);
+	struct store_cause *c = &r->out->cause[r->out->n];
+	if (r->out->n && r->group[r->out->n - 1] == nth)
+		return; /* a damaged index says it twice */
+	*c = (struct store_cause){.full_id = g->shown->full_id,
+		.id = g->shown->id,
+		.text = without ? without + strlen(NOT_TRIAGED) : g->cause,
 		.triaged = !without,
 		.minimised = v[MINIMISED].i != 0,
-		.open = v[OPEN].i != 0,
-		.signature = text_at(&v[SIGNATURE], a),
+		.open = g->open,
+		.signature = value_text_in(r->a, &v[SIGNATURE]),
 		.title = "",
-		.reach = text_at(&v[REACH], a),
-		.blame = text_at(&v[BLAME], a),
-		.unconfirmed = text_at(&v[UNCONFIRMED], a),
-		.target = text_at(&v[TARGET], a),
-		.ops = text_at(&v[OPS], a),
-		.program = text_at(&v[PROGRAM], a),
+		.reach = g->reach,
+		.blame = value_text_in(r->a, &v[BLAME]),
+		.unconfirmed = value_text_in(r->a, &v[NOT_CONFIRMED]),
+		.target = value_text_in(r->a, &v[TARGET]),
+		.ops = value_text_in(r->a, &v[OPS]),
+		.program = value_text_in(r->a, &v[PROGRAM]),
 		.issue = "",
-		.raised = text_at(&v[RAISED], a),
-		.tensor = text_at(&v[TENSOR], a),
-		.pattern = text_at(&v[PATTERN], a),
+		.raised = value_text_in(r->a, &v[RAISED]),
+		.tensor = value_text_in(r->a, &v[TENSOR]),
+		.pattern = value_text_in(r->a, &v[PATTERN]),
 		.nwrong = v[NWRONG].i,
-		.first_seen = text_at(&v[FIRST], a),
-		.last_seen = text_at(&v[LAST], a),
-		.nfindings = v[NFINDINGS].i,
-		.nobs = v[NOBS].i};
-	if (!finding_severity_find(&c.severity, text_at(&v[SEVERITY], a))) /* an event may say anything */
-		c.severity = SEVERITY_NORMAL;
-	if (!finding_kind_find(&c.kind, text_at(&v[KIND], a)))
+		.first_seen = time_text(g->first_seen, r->a),
+		.last_seen = time_text(g->last_seen, r->a),
+		.nfindings = g->n,
+		.nobs = g->nobs};
+	if (!finding_severity_find(&c->severity, g->severity)) /* an event may say anything */
+		c->severity = SEVERITY_NORMAL;
+	if (!finding_kind_find(&c->kind, value_text_in(r->a, &v[KIND])))
 		BUG("a foreign key holds");
-	return c;
+	r->group[r->out->n++] = nth;
 }
 
-static bool take_row(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+static enum store_status read_causes(const struct reading *r, struct store *s, const char *sql)
 {
-	struct reading *r = ctx;
-	(void)names;
-	if (!v)
-		return true;
-	CHECK(ncols == NCOLUMNS);
-	if (r->out->n == r->cap) {
-		r->out->cause = ARENA_GROW(r->a, struct store_cause, r->out->cause, r->out->n, 2 * r->cap + 64);
-		r->cause = ARENA_GROW(r->a, const char *, r->cause, r->out->n, 2 * r->cap + 64);
-		r->cap = 2 * r->cap + 64;
-	}
-	r->cause[r->out->n] = text_at(&v[CAUSE], r->a);
-	r->out->cause[r->out->n] = cause_of_row(v, r->a);
-	r->out->n++;
-	return true;
+	int64_t *shown = ARENA_NEW(r->a, int64_t, MAX(r->g->n, 1));
+	for (int i = 0; i < r->g->n; i++)
+		shown[i] = r->g->of[i].shown->row;
+	return store_read_each(s, sql, shown, r->g->n, take_cause, (void *)(uintptr_t)r);
 }
 
-/* ---- issues that somebody marked ----------------------------------------------------------------------------------------------------- */
+/* ---- what else is said of findings --------------------------------------------------------------------------------------------------- */
 
+/* The latest of a finding comes first. */
 static const char issues_sql[] =
-	"select g.cause, i.url from event e join issue i on i.id = e.issue join finding_cause g on g.finding = e.finding "
-	"where e.issue is not null order by e.at desc, e.id desc";
+	"select e.finding, i.url from event e join issue i on i.id = e.issue where e.issue is not null order by e.at desc, e.id desc";
+static const char variants_sql[] =
+	"select finding, cast(bytes as text) from artifact where name = 'variant' order by finding, at desc, id desc";
 
 struct issues {
-	struct store_causes *all;
-	const char *const *cause; /* what each of all is called in the store */
-	struct arena *a;
+	const struct groups *g;
+	const char **of; /* each group */
 };
 
-/* The latest comes first. */
 static bool take_issue(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	const struct issues *x = ctx;
 	(void)ncols, (void)names;
-	for (int i = 0; v && i < x->all->n; i++)
-		if (str_eq(x->cause[i], v[0].s ? v[0].s : "")) {
-			if (!x->all->cause[i].issue[0])
-				x->all->cause[i].issue = text_at(&v[1], x->a);
-			break;
-		}
+	const struct member *f = v ? groups_find(x->g, &v[0]) : NULL;
+	if (f && f->group >= 0 && !x->of[f->group])
+		x->of[f->group] = value_text_in(x->g->a, &v[1]);
 	return true;
 }
 
-/* ---- the findings of each ------------------------------------------------------------------------------------------------------------ */
-
-struct member {
-	const char *cause, *full_id, *state, *target, *versions;
-	const char *own; /* what cause.h says of it (fuzz/triage/cause_join.h) */
-	const char *id;
-	int64_t first_seen;
-	int number;
-};
-struct members {
-	struct arena *a;
-	int n, cap;
-	struct member *of; /* by id; then by cause, of one cause in the order in which they were first seen */
-};
-
-static const char members_sql[] = "select cause, lower(hex(finding)), state, target, versions, first_seen from finding_summary";
-static const char variants_sql[] =
-	"select lower(hex(finding)), cast(bytes as text) from artifact where name = 'variant' order by finding, at desc, id desc";
-
-static bool take_member(void *ctx, int ncols, const char *const *names, const struct store_value *v)
-{
-	struct members *m = ctx;
-	(void)ncols, (void)names;
-	if (!v)
-		return true;
-	if (m->n == m->cap) {
-		m->of = ARENA_GROW(m->a, struct member, m->of, m->n, 2 * m->cap + 64);
-		m->cap = 2 * m->cap + 64;
-	}
-	struct member *f = &m->of[m->n++];
-	*f = (struct member){
-		text_at(&v[0], m->a), text_at(&v[1], m->a), text_at(&v[2], m->a), text_at(&v[3], m->a), text_at(&v[4], m->a), .first_seen = v[5].i};
-	f->own = f->cause;
-	return true;
-}
-
-/* The latest of a finding comes first, findings in the order of members. */
-struct variants {
-	struct members *m;
-	int next; /* the first member that has none yet */
-};
 static bool take_variant(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
-	struct variants *x = ctx;
+	const struct groups *g = ctx;
 	(void)ncols, (void)names;
-	if (!v)
-		return true;
-	while (x->next < x->m->n && strcmp(x->m->of[x->next].full_id, v[0].s ? v[0].s : "") < 0)
-		x->next++;
-	if (x->next < x->m->n && str_eq(x->m->of[x->next].full_id, v[0].s ? v[0].s : ""))
-		x->m->of[x->next++].own = text_at(&v[1], x->m->a);
+	struct member *f = v ? groups_find(g, &v[0]) : NULL;
+	if (f && !f->own)
+		f->own = value_text_in(g->a, &v[1]);
 	return true;
 }
 
-static int by_first_seen(const void *a, const void *b)
+static enum store_status read_issues(const struct reading *r, struct store *s)
 {
-	const struct member *f = a, *g = b;
-	return f->first_seen != g->first_seen ? (f->first_seen > g->first_seen) - (f->first_seen < g->first_seen)
-										  : strcmp(f->full_id, g->full_id);
+	struct issues x = {r->g, ARENA_ZNEW(r->a, const char *, MAX(r->g->n, 1))};
+	const enum store_status status = store_read(s, issues_sql, take_issue, &x);
+	for (int i = 0; i < r->out->n; i++)
+		if (x.of[r->group[i]])
+			r->out->cause[i].issue = x.of[r->group[i]];
+	return status;
 }
 
-static int by_cause(const void *a, const void *b)
-{
-	const struct member *f = a, *g = b;
-	const int c = strcmp(f->cause, g->cause);
-	return c ? c : (f->number > g->number) - (f->number < g->number);
-}
-
-static int by_full_id(const void *a, const void *b)
-{
-	return strcmp(((const struct member *)a)->full_id, ((const struct member *)b)->full_id);
-}
-
-static void sort_members(struct members *m, int (*order)(const void *, const void *))
-{
-	if (m->n > 1)
-		qsort(m->of, (size_t)m->n, sizeof *m->of, order);
-}
-
-static int alike(const char *a, const char *b)
-{
-	int n = 0;
-	while (a[n] && a[n] == b[n])
-		n++;
-	return n;
-}
-
-/* As many digits as tell it from all others, at least STORE_ID_DIGITS. By id. */
-static void give_ids(struct members *m)
-{
-	for (int i = 0; i < m->n; i++) {
-		const int before = i ? alike(m->of[i].full_id, m->of[i - 1].full_id) : 0;
-		const int after = i + 1 < m->n ? alike(m->of[i].full_id, m->of[i + 1].full_id) : 0;
-		m->of[i].id = arena_printf(m->a, "%.*s", MAX(STORE_ID_DIGITS, MAX(before, after) + 1), m->of[i].full_id);
-	}
-}
-
-static void add_variant(struct store_cause *c, const struct member *f, struct arena *a)
+static void add_variant(struct store_cause *c, const struct member *f, const char *cause, struct arena *a)
 {
 	enum { MOST = 64 }; /* stores are anybody's */
 	struct store_variant *room = (struct store_variant *)(uintptr_t)c->variant;
+	const char *own = f->own ? f->own : cause;
 	int i = 0;
 	if (!room)
 		c->variant = room = ARENA_ZNEW(a, struct store_variant, MIN(c->nids, MOST));
-	while (i < c->nvariants && !str_eq(room[i].text, f->own))
+	while (i < c->nvariants && !str_eq(room[i].text, own))
 		i++;
 	if (i == MOST)
 		return;
 	if (i == c->nvariants)
-		room[c->nvariants++] = (struct store_variant){.text = f->own, .ids = ARENA_NEW(a, const char *, c->nids)};
+		room[c->nvariants++] = (struct store_variant){.text = own, .ids = ARENA_NEW(a, const char *, c->nids)};
 	((const char **)(uintptr_t)room[i].ids)[room[i].nids++] = f->id;
 }
 
@@ -257,14 +158,14 @@ static void add_variant(struct store_cause *c, const struct member *f, struct ar
 
 static int older_first(const void *a, const void *b) { return version_compare(*(const char *const *)a, *(const char *const *)b); }
 
-/* The words of n members' texts, each once, in the order of versions. */
-static void give_versions(struct store_cause *c, const struct member *f, int n, struct arena *a)
+/* The words of its findings' texts, each once, in the order of versions. */
+static void give_versions(struct store_cause *c, struct member *const *f, struct arena *a)
 {
 	enum { MOST = 256 };
-	const char **word = ARENA_NEW(a, const char *, MOST);
+	const char *word[MOST];
 	int nwords = 0;
-	for (int i = 0; i < n; i++)
-		for (const char *s = f[i].versions; *s; s += strspn(s, " ")) {
+	for (int i = 0; i < c->nids; i++)
+		for (const char *s = f[i]->versions; *s; s += strspn(s, " ")) {
 			const size_t len = strcspn(s, " ");
 			int k = 0;
 			while (k < nwords && !(strlen(word[k]) == len && memcmp(word[k], s, len) == 0))
@@ -275,81 +176,72 @@ static void give_versions(struct store_cause *c, const struct member *f, int n, 
 		}
 	if (nwords > 1)
 		qsort(word, (size_t)nwords, sizeof *word, older_first);
-	c->versions = word;
+	const char **versions = ARENA_NEW(a, const char *, nwords);
+	for (int k = 0; k < nwords; k++)
+		versions[k] = word[k];
+	c->versions = versions;
 	c->nversions = nwords;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------------------------- */
 
-/* f: its n findings. */
-static void give_findings(struct store_cause *c, const struct member *f, int n, struct arena *a)
+static void give_findings(struct store_cause *c, const struct cause_group *g, struct arena *a)
 {
 	const char **column[3];
-	int *const numbers = ARENA_NEW(a, int, MAX(n, 1));
+	int *const numbers = ARENA_NEW(a, int, g->n);
 	for (int k = 0; k < ARRAY_LEN(column); k++)
-		column[k] = ARENA_NEW(a, const char *, n);
-	c->nids = n;
+		column[k] = ARENA_NEW(a, const char *, g->n);
+	c->nids = g->n;
 	c->ids = column[0];
 	c->states = column[1];
 	c->targets = column[2];
 	c->numbers = numbers;
-	c->number = n ? f[0].number : 0;
-	for (int i = 0; i < n; i++) {
-		const char *const word[ARRAY_LEN(column)] = {f[i].id, f[i].state, f[i].target};
+	c->number = g->of[0]->number;
+	for (int i = 0; i < g->n; i++) {
+		const char *const word[ARRAY_LEN(column)] = {g->of[i]->id, g->of[i]->state, g->of[i]->target};
 		for (int k = 0; k < ARRAY_LEN(column); k++)
 			column[k][i] = word[k];
-		numbers[i] = f[i].number;
-		if (str_eq(f[i].full_id, c->full_id))
-			c->id = f[i].id;
-		add_variant(c, &f[i], a);
+		numbers[i] = g->of[i]->number;
+		add_variant(c, g->of[i], g->cause, a);
 	}
 	if (c->nvariants < 2)
 		c->nvariants = 0;
-	give_versions(c, f, n, a);
+	give_versions(c, g->of, a);
 }
 
-/* The first member of that cause, or where it would be. */
-static int first_of(const struct members *m, const char *cause)
+static enum store_status read_all(struct store_causes *out, struct store *s, bool whole, struct arena *a)
 {
-	int low = 0, high = m->n;
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-		if (strcmp(m->of[middle].cause, cause) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a)
-{
-	struct reading r = {.out = out, .a = a};
-	struct members m = {.a = a};
-	*out = (struct store_causes){.n = 0};
-	enum store_status status = store_query_sql(s, sql, NULL, take_row, &r);
-	if (status == STORE_OK)
-		status = store_query_sql(s, issues_sql, NULL, take_issue, &(struct issues){out, r.cause, a});
-	if (status == STORE_OK)
-		status = store_query_sql(s, members_sql, NULL, take_member, &m);
-	sort_members(&m, by_full_id);
-	give_ids(&m);
-	if (status == STORE_OK)
-		status = store_query_sql(s, variants_sql, NULL, take_variant, &(struct variants){.m = &m});
-	sort_members(&m, by_first_seen);
-	for (int i = 0; i < m.n; i++)
-		m.of[i].number = i + 1;
-	sort_members(&m, by_cause);
-	for (int i = 0; i < out->n && status == STORE_OK; i++) {
-		const int from = first_of(&m, r.cause[i]);
-		int to = from;
-		while (to < m.n && str_eq(m.of[to].cause, r.cause[i]))
-			to++;
-		out->cause[i].id = arena_printf(a, "%.*s", STORE_ID_DIGITS, out->cause[i].full_id);
-		give_findings(&out->cause[i], &m.of[from], to - from, a);
-	}
+	struct groups g;
+	struct reading r = {.out = out, .g = &g, .a = a};
+	enum store_status status = groups_read(&g, s, a);
+	if (status != STORE_OK)
+		return status;
+	r.group = ARENA_NEW(a, int, MAX(g.n, 1));
+	out->cause = ARENA_NEW(a, struct store_cause, MAX(g.n, 1));
+	status = read_causes(&r, s, whole ? whole_sql : listed_sql);
+	if (status == STORE_OK && whole)
+		status = read_issues(&r, s);
+	if (status == STORE_OK && whole)
+		status = store_read(s, variants_sql, take_variant, &g);
+	for (int i = 0; i < out->n && status == STORE_OK; i++)
+		give_findings(&out->cause[i], &g.of[r.group[i]], a);
 	return status;
 }
+
+static enum store_status read_at_once(struct store_causes *out, struct store *s, bool whole, struct arena *a)
+{
+	bool own;
+	*out = (struct store_causes){.n = 0};
+	enum store_status status = store_snapshot(s, &own);
+	if (status != STORE_OK)
+		return status;
+	status = read_all(out, s, whole, a);
+	store_snapshot_end(s, own);
+	return status;
+}
+
+enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a) { return read_at_once(out, s, true, a); }
+enum store_status store_causes_listed(struct store_causes *out, struct store *s, struct arena *a) { return read_at_once(out, s, false, a); }
 
 struct gathering {
 	struct store *s;
@@ -376,12 +268,12 @@ static bool take_id(void *ctx, int ncols, const char *const *names, const struct
 enum store_status store_cause_findings(struct hash128 **id, int *n, struct store *s, const struct store_cause *c, struct arena *a)
 {
 	struct gathering g = {.s = s, .a = a};
-	enum store_status status = store_query_sql(s,
+	enum store_status status = store_read(s,
 		arena_printf(a,
 			"select lower(hex(g.finding)) from finding_cause g where g.cause = (select cause from finding_cause where finding = x'%s') "
 			"order by 1",
 			c->full_id),
-		NULL, take_id, &g);
+		take_id, &g);
 	*id = g.id;
 	*n = g.n;
 	return g.wrong ? STORE_IO : status;

@@ -43,7 +43,7 @@ struct store_cause {
 	const char *first_seen, *last_seen; /* 2026-01-31T23:59:59Z; of all its findings */
 	int64_t nfindings, nobs;
 	const char *raised;  /* the representative's first message, numbers and all; "" of what raised nothing */
-	const char *tensor;  /* the first wrong tensor of program, "x.grad", "out 0 (y)"; "" if none is known */
+	const char *tensor;  /* the first wrong tensor of a program that is not minimised, "x.grad", "out 0 (y)"; "" if none is known */
 	const char *pattern; /* the shape of its error, as triage's facts say it ("all zero"); "" if unknown */
 	int64_t nwrong;      /* how many of its elements are wrong; 0 if unknown */
 	int nversions;
@@ -62,6 +62,8 @@ struct store_causes {
 
 /* All causes. In a. What fails is store_message's. */
 enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a);
+/* The same for who lists them in a line each, in half the time: issue and unconfirmed are "", and there are no variants. */
+enum store_status store_causes_listed(struct store_causes *out, struct store *s, struct arena *a);
 /* The ids of all its findings, the representative's among them. In a. */
 enum store_status store_cause_findings(struct hash128 **id, int *n, struct store *s, const struct store_cause *c, struct arena *a);
 /* Whether a word is a number of a cause, not a prefix of an id. */

@@ -329,6 +329,16 @@ enum store_status store_word_known(struct store *s, bool *known, struct guess *g
  * (but as by any opening for reading). A row of src whose key does not match its content: STORE_CORRUPT. */
 enum store_status store_merge(struct store *dst, const char *src_path);
 
+/* ---- SQL of this program's own --------------------------------------------------------------------------------------- */
+/* One SELECT on the store's connection: it holds nothing that people typed. What an open batch wrote is seen. */
+enum store_status store_read(struct store *s, const char *sql, store_row_fn *row, void *ctx);
+/* What one says with each of n keys for ?1, in their order. nth: the key whose row it is. */
+typedef void store_row_of_fn(void *ctx, int nth, const struct store_value *v);
+enum store_status store_read_each(struct store *s, const char *sql, const int64_t *key, int n, store_row_of_fn *row, void *ctx);
+/* All that is read until the end is of one moment. own: this is what began it, and what ends it; another one is open already. */
+enum store_status store_snapshot(struct store *s, bool *own);
+void store_snapshot_end(struct store *s, bool own);
+
 /* ---- SQL for people ------------------------------------------------------------------------------------------------ */
 /* Asked after every thousand steps of SQLite's virtual machine (some ten microseconds); true ends the query. */
 typedef bool store_stop_fn(void *ctx);

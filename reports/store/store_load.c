@@ -309,17 +309,29 @@ static enum store_status load_all(struct store *s, struct store_loaded *f, struc
 	return status;
 }
 
+enum store_status store_snapshot(struct store *s, bool *own)
+{
+	*own = sqlite3_get_autocommit(s->db) != 0;
+	const int rc = *own ? sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) : SQLITE_OK;
+	return rc == SQLITE_OK ? STORE_OK : store_fail(s, rc, "reading findings");
+}
+
+void store_snapshot_end(struct store *s, bool own)
+{
+	if (own && !sqlite3_get_autocommit(s->db))
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
 enum store_status store_load_finding(struct store *s, struct store_loaded *out, const struct hash128 *id, struct arena *a)
 {
 	struct store_loaded f = {.id = *id};
+	bool own;
 	hash_hex(f.hex, id);
-	bool own = sqlite3_get_autocommit(s->db) != 0;
-	int rc = own ? sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) : SQLITE_OK;
-	if (rc != SQLITE_OK)
-		return store_fail(s, rc, "reading a finding");
-	enum store_status status = load_all(s, &f, a);
-	if (own && !sqlite3_get_autocommit(s->db))
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	enum store_status status = store_snapshot(s, &own);
+	if (status != STORE_OK)
+		return status;
+	status = load_all(s, &f, a);
+	store_snapshot_end(s, own);
 	if (status == STORE_OK)
 		*out = f;
 	return status;

@@ -4,7 +4,9 @@
  * So the authorizer answers every prepared action, and permits four: SELECT, READ, RECURSIVE, and FUNCTION but for the few
  * functions that reach outside. Temporary tables and sorts stay in memory; nothing can be attached. The connection is opened
  * writable, and read once before the authorizer is there, so that a hot journal is rolled back first. Memory has a hard limit, and
- * whoever asks can stop the query. */
+ * whoever asks can stop the query.
+ *
+ * SQL of this program's own is asked on the store's connection, which has its pages in memory already. */
 #include <strings.h>
 
 #include "reports/store/store_internal.h"
@@ -187,5 +189,40 @@ enum store_status store_query_sql(struct store *s, const char *sql, store_stop_f
 	}
 	sqlite3_close(db);
 	sqlite3_hard_heap_limit64(before);
+	return status;
+}
+
+/* ---- this program's own SQL ------------------------------------------------------------------------------------------------ */
+
+static const char reading_findings[] = "reading findings";
+
+enum store_status store_read(struct store *s, const char *sql, store_row_fn *row, void *ctx)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
+	if (rc == SQLITE_OK)
+		rc = store_each_row(st, row, ctx);
+	const enum store_status status = rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc, reading_findings);
+	sqlite3_finalize(st);
+	return status;
+}
+
+enum store_status store_read_each(struct store *s, const char *sql, const int64_t *key, int n, store_row_of_fn *row, void *ctx)
+{
+	enum { MOST = 32 };
+	struct store_value value[MOST];
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
+	const int ncols = sqlite3_column_count(st);
+	CHECK(ncols <= MOST);
+	rc = rc == SQLITE_OK ? SQLITE_DONE : rc;
+	for (int i = 0; i < n && rc == SQLITE_DONE; i++) {
+		sqlite3_bind_int64(st, 1, key[i]);
+		while ((rc = sqlite3_step(st)) == SQLITE_ROW && (rc = take_values(value, st, ncols)) == SQLITE_ROW)
+			row(ctx, i, value);
+		sqlite3_reset(st);
+	}
+	const enum store_status status = rc == SQLITE_DONE ? STORE_OK : store_fail(s, rc, reading_findings);
+	sqlite3_finalize(st);
 	return status;
 }

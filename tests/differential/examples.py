@@ -17,6 +17,7 @@ T_MUTATES, T_NONDIFF, T_NUMBERS = 1 << 2, 1 << 8, 1 << 13
 STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
+GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
 FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
@@ -69,6 +70,16 @@ class Example:
         if role == "moment_no_gradient":
             n = len(self.plain["normalized_shape"])
             return self.operand(None, f'{self.size[:-n] + [1] * n}, seed={{s}}, fill="positive"')
+        if role == "per_channel":
+            return self.operand([4])
+        if role == "per_channel_no_gradient":
+            return self.operand(None, "[4], seed={s}")
+        if role == "per_group_no_gradient":
+            return self.operand(None, '[2, 2], seed={s}, fill="positive"')
+        if role in ("samples_no_gradient", "sampled_no_gradient"):
+            self.size = json.loads(p["example"]) if p["self"] else self.size
+            self.plain[p["name"]] = torch.zeros(self.size)
+            return self.operand(None, f"{self.size}, seed={{s}}")
         if role in ("filter", "filter_no_gradient"):    # of image [2, 4, 5, 6]
             self.plain[p["name"]] = torch.zeros([4, 2, 2, 3])
             return self.operand(*([4, 2, 2, 3],) if role == "filter" else (None, "[4, 2, 2, 3], seed={s}"))
@@ -149,6 +160,8 @@ class Example:
             return POOLED[name]
         if role == "pooled":
             return bool(other) != p.get("default", False)
+        if role == "grouped":   # of samples [2, 4, 3]
+            return GROUPED[name]
         if kind in ("Size", "Ints") and p["example"]:
             return json.loads(p["example"])
         if kind == "Index":

@@ -379,8 +379,9 @@ static const char *const licence_name[NLC] = {
 static void put_op(int op)
 {
 	const struct op_info *o = &op_info[op];
-	printf("{\"name\": \"%s\", \"schema\": \"%s\", \"family\": \"%s\", \"licence\": \"%s\", \"traits\": %u, \"nret\": %d, \"dtypes\": [",
-		o->name, o->schema, family_name[o->family], licence_name[o->licence], o->traits, o->nret);
+	printf("{\"name\": \"%s\", \"schema\": \"%s\", \"family\": \"%s\", \"licence\": \"%s\", \"traits\": %u, \"nret\": %d, ", o->name,
+		o->schema, family_name[o->family], licence_name[o->licence], o->traits, o->nret);
+	printf("\"opaque\": %u, \"dtypes\": [", o->opaque);
 	for (int t = 0, first = 1; t < NDTYPES; t++)
 		if (o->dtypes & DTS(t)) {
 			printf("%s\"%s\"", first ? "" : ", ", dtype_info[t].name);

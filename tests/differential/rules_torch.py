@@ -58,7 +58,7 @@ class Run:
                 self.error = str(e)
                 return
             try:
-                self.backward(tensors, rng, mutates)
+                self.backward(op, tensors, rng, mutates)
                 return
             except Exception:  # noqa: BLE001
                 continue    # saved, then written: try again with fewer operands that require grad
@@ -98,12 +98,12 @@ class Run:
             cells = (call.tensors[0].flat.numel(),)
             self.self_storage = torch.empty(0, dtype=t.dtype).set_(t.detach().untyped_storage(), 0, cells, (1,)).clone()
 
-    def backward(self, tensors, rng, mutates):
+    def backward(self, op, tensors, rng, mutates):
         outs, gouts = [], []
         self.gouts = []
-        for o in self.outs:
+        for k, o in enumerate(self.outs):
             g = None
-            if o is not None and o.requires_grad:
+            if o is not None and o.requires_grad and not op["opaque"] >> k & 1:
                 g = calls.cotangent(rng, o)
             self.gouts.append(g)
             if g is not None:

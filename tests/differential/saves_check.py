@@ -43,10 +43,10 @@ SPECIAL = [
 
 
 def every_example(opcall: str) -> tuple[list, dict]:
-    """Examples, and how many results their rows have (-1: a list)."""
+    """Examples, and the op table."""
     table = calls.read_table(opcall)
     derived = [e for op in table.values() if examples.differentiable(op) for e in examples.examples(op, table)]
-    return derived + SPECIAL, {name: op["nret"] for name, op in table.items()}
+    return derived + SPECIAL, table
 
 
 def program(example, number: int, grads: dict, write) -> str:
@@ -73,11 +73,12 @@ def count_results(example, fill) -> int:
 
 
 def programs(opcall: str, fill):
-    found, nret = every_example(opcall)
+    found, table = every_example(opcall)
     for number, example in enumerate(found):
         op, operands, call = example
-        results = 0 if nret[op] == 1 else count_results(example, fill)
-        outs = [f"r{k}" for k in range(max(results, 1))]
+        results = 0 if table[op]["nret"] == 1 else count_results(example, fill)
+        # Of a result through which we take no gradient, a program asks for none and writes nothing.
+        outs = [f"r{k}" for k in range(max(results, 1)) if not table[op]["opaque"] >> k & 1]
         floats = [n for n in operands if len(n) == 1]
         for chosen in itertools.product((False, True), repeat=len(floats)):
             grads = dict(zip(floats, chosen))

@@ -96,6 +96,107 @@ static void test_closed_last(void)
 	arena_free(&a);
 }
 
+/* ---- the same in SQL ----------------------------------------------------------------------------------------------------------------- */
+
+/* Findings enough that causes differ in all that orders them, and in whatever decides which finding represents one. */
+static void make_many(const char *path)
+{
+	static const char *const severity[] = {"high", "normal", "trivial", "no word"}, *const state[] = {"known", "dismissed", "candidate"};
+	struct store *s = open_ok(path, STORE_CREATE);
+	const struct hash128 run = put_run(s, 1), env = put_env(s, 1), other = put_env_on(s, "2.15.0", "torch-2.15.0:aot_eager@cpu");
+	uint32_t x = 1;
+	for (unsigned n = 1; n <= 200; n++) {
+		char cause[64];
+		const struct hash128 f = put_finding(s, n);
+		x = x * 1664525 + 1013904223;
+		for (unsigned k = 0; k <= (x >> 8) % 3; k++)
+			put_obs_of(s, &f, n, k % 2 ? &other : &env, &run, now + (x >> 12) % 4 + k, "mismatch");
+		if ((x >> 16) % 4)
+			put_event(s, &f, now + 10, EVENT_SEVERITY, severity[(x >> 18) % ARRAY_LEN(severity)]);
+		snprintf(cause, sizeof cause, (x >> 9) % 8 ? "torch:inductor: value, wrong; %u" : "gradient; NOT triaged; %u", (x >> 20) % 15);
+		if ((x >> 22) % 5)
+			put_event(s, &f, now + 20, EVENT_CAUSE, cause);
+		if ((x >> 24) % 4 == 0)
+			put_event(s, &f, now + 20, EVENT_REACH, (x >> 26) % 2 ? "aten" : "function");
+		if ((x >> 27) % 3 == 0)
+			put_event(s, &f, now + 25, EVENT_MINIMISED, "");
+		if ((x >> 29) < 3)
+			put_event(s, &f, now + 30, EVENT_STATE, state[x >> 29]);
+	}
+	EXPECT_INT(store_close(s, NULL), STORE_OK);
+}
+
+struct same {
+	const struct store_causes *all;
+	struct arena *a;
+	int n;
+};
+
+static const char same_sql[] = "select cause, full_id, severity, reach, first_seen, last_seen, states, targets, numbers, nfindings, nobs, "
+							   "open, number from v_causes order by place";
+
+static const char *words(const char *const *word, int n, struct arena *a)
+{
+	const char *text = "";
+	for (int i = 0; i < n; i++)
+		text = arena_printf(a, "%s%s%s", text, i ? " " : "", word[i]);
+	return text;
+}
+
+static bool is_same(void *ctx, int ncols, const char *const *names, const struct store_value *v)
+{
+	struct same *x = ctx;
+	enum finding_severity severity = SEVERITY_NORMAL;
+	(void)ncols, (void)names;
+	if (!v)
+		return true;
+	EXPECT(x->n < x->all->n, "v_causes has more than %d causes", x->all->n);
+	if (x->n >= x->all->n)
+		return false;
+	const struct store_cause *c = &x->all->cause[x->n++];
+	const char *without = strstr(v[0].s, "; not triaged; ");
+	finding_severity_find(&severity, v[2].s);
+	EXPECT_STR(c->text, without ? without + strlen("; not triaged; ") : v[0].s);
+	EXPECT_INT(c->triaged, !without);
+	EXPECT_STR(c->full_id, v[1].s);
+	EXPECT_INT(c->severity, severity);
+	EXPECT_STR(c->reach, v[3].s);
+	EXPECT_STR(c->first_seen, v[4].s);
+	EXPECT_STR(c->last_seen, v[5].s);
+	EXPECT_STR(words(c->states, c->nids, x->a), v[6].s);
+	EXPECT_STR(words(c->targets, c->nids, x->a), v[7].s);
+	const char *numbers = "";
+	for (int i = 0; i < c->nids; i++)
+		numbers = arena_printf(x->a, "%s%s%d", numbers, i ? " " : "", c->numbers[i]);
+	EXPECT_STR(numbers, v[8].s);
+	EXPECT_INT(c->nfindings, v[9].i);
+	EXPECT_INT(c->nobs, v[10].i);
+	EXPECT_INT(c->open, v[11].i);
+	EXPECT_INT(c->number, v[12].i);
+	return true;
+}
+
+static void test_same_as_view(void)
+{
+	struct arena a;
+	struct store_causes all, listed;
+	arena_init(&a);
+	make_many(tmp_path("many.db"));
+	struct store *s = open_ok(tmp_path("many.db"), STORE_READ);
+	EXPECT_INT(store_causes(&all, s, &a), STORE_OK);
+	EXPECT(all.n > 40, "%d causes", all.n);
+	struct same x = {&all, &a, 0};
+	EXPECT_INT(store_query_sql(s, same_sql, NULL, is_same, &x), STORE_OK);
+	EXPECT_INT(x.n, all.n);
+	EXPECT_INT(store_causes_listed(&listed, s, &a), STORE_OK);
+	x = (struct same){&listed, &a, 0};
+	EXPECT_INT(store_query_sql(s, same_sql, NULL, is_same, &x), STORE_OK);
+	store_close(s, NULL);
+	arena_free(&a);
+}
+
+/* ---- words --------------------------------------------------------------------------------------------------------------------------- */
+
 static void test_words(void)
 {
 	struct arena a;
@@ -206,6 +307,7 @@ int main(void)
 	RUN(test_order);
 	RUN(test_findings_in_order);
 	RUN(test_closed_last);
+	RUN(test_same_as_view);
 	RUN(test_words);
 	RUN(test_json_doc);
 	RUN(test_json_numbers);

@@ -90,6 +90,19 @@ static void arb_trunc_(arb_t y, const arb_t x, slong prec)
 	else
 		arb_floor(y, x, prec);
 }
+/* Of a number halfway between two whole ones, which are equally near, the even one. */
+static void arb_round_(arb_t y, const arb_t x, slong prec)
+{
+	arb_t moved;
+	arb_init(moved);
+	arb_set_d(moved, 0.5);
+	arb_add(moved, x, moved, prec);
+	arb_floor(y, moved, prec);
+	if (arb_is_int(moved) && !arb_is_int_2exp_si(y, 1))
+		arb_sub_ui(y, y, 1, prec);
+	arb_clear(moved);
+}
+
 static void arb_relu_(arb_t y, const arb_t x, slong prec)
 {
 	arb_t zero;
@@ -155,7 +168,7 @@ static void unary_in(const char *name, enum sf f, arb_fn *g, int span, bool posi
 	printf("  %-8s %s %d judged, radius at most %.2f times what the ends need\n", name, narrow ? "in double" : "", judged, worst);
 	EXPECT(judged > 800, "%s: only %d judged", name, judged);
 	bool bends = f == SF_SIN || f == SF_COS || formula_of[f].shape == LIBM_VALLEY; /* between the ends they may turn around */
-	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC;                   /* undecided: a centre on one step, the other inside */
+	bool steps = f == SF_FLOOR || f == SF_CEIL || f == SF_TRUNC || f == SF_ROUND;  /* undecided: a centre on one step, the other inside */
 	EXPECT(bends || narrow || worst < (steps ? 2.01 : 1.5), "%s: radius %.2f times what is needed", name, worst);
 	arb_clear(x);
 	arb_clear(y);
@@ -197,6 +210,7 @@ static const struct unary_row {
 	{SF_FLOOR, OP_floor, arb_floor, 20, false},
 	{SF_CEIL, OP_ceil, arb_ceil, 20, false},
 	{SF_TRUNC, OP_trunc, arb_trunc_, 20, false},
+	{SF_ROUND, OP_round, arb_round_, 20, false},
 #define LIBM(id, function, arb, shape, near, what, derivative) {SF_##id, OP_exp, arb, 4, false},
 #define LIBM2(...)
 #define FORMULA(...)

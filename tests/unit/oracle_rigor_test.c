@@ -180,6 +180,7 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 	case SF_FLOOR: return floor(x[0]);
 	case SF_CEIL: return ceil(x[0]);
 	case SF_TRUNC: return trunc(x[0]);
+	case SF_ROUND: return rint(x[0]);
 	case SF_SIGN: return (x[0] > 0) - (x[0] < 0);
 	case SF_CLAMP: return isnan(x[0]) ? NAN : fmin(fmax(x[0], x[1]), x[2]);
 	case SF_DETACH:
@@ -472,6 +473,7 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 	case SF_FLOOR:
 	case SF_CEIL:
 	case SF_TRUNC:
+	case SF_ROUND:
 	case SF_SIGN: give(e, id[0], 0); break;
 	case SF_CLAMP: give(e, id[0], inside_bounds(e, id) ? g : 0); break;
 	case SF_CAST: give(e, id[0], cast_to(e, tape_dtype(&e->t, id[0]), g)); break; /* each, before they are added */
@@ -704,6 +706,7 @@ static const struct {
 	{SF_SIGMOID, OP_sigmoid},
 	{SF_RELU, OP_relu},
 	{SF_FLOOR, OP_floor},
+	{SF_ROUND, OP_round},
 	{SF_ADD, OP_add_Tensor},
 	{SF_SUB, OP_sub_Tensor},
 	{SF_MUL, OP_mul_Tensor},

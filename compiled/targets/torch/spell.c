@@ -85,6 +85,13 @@ static bool bounds_in_order(const struct prog *p, const struct node *n)
 	return !((low->kind == SC_FLOAT ? low->f : (double)low->i) > (high->kind == SC_FLOAT ? high->f : (double)high->i));
 }
 
+static bool unscaled(const struct prog *p, const struct node *n)
+{
+	(void)p;
+	const struct scalar *scale = &arg_of(n, N_scale)->scalar, *inside = &arg_of(n, N_input_scale)->scalar;
+	return scale->kind == SC_INT && scale->i == 1 && inside->kind == SC_INT && inside->i == 1;
+}
+
 static bool no_holes(const struct prog *p, const struct node *n)
 {
 	(void)p;
@@ -132,6 +139,7 @@ static const struct condition {
 	CONDITION(converts),
 	CONDITION(real_value),
 	CONDITION(bounds_in_order),
+	CONDITION(unscaled),
 	CONDITION(no_holes),
 	CONDITION(an_index),
 	CONDITION(assigned_at_once),

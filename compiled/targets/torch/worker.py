@@ -282,6 +282,9 @@ def run_backward(req: Request, index: int, ran: Ran, cotangents: Callable[..., A
         phase = "backward"
         with watch("backward") if watch else nullcontext():
             torch.autograd.backward([ran.outs[i] for i in req.backward], list(grads))
+            for leaf in ran.leaves:
+                if leaf.grad is not None and leaf.grad._is_zerotensor():  # of sgn: it has no memory that could be read
+                    leaf.grad = leaf.grad.clone()
         synchronize(req.device)
     except Exception as error:
         raise ProgramError(error, index, phase) from error
