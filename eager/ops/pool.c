@@ -469,7 +469,8 @@ void vjp_max_pool2d_with_indices(struct vjp *v)
 				a.stride.n, a.padding.v, a.padding.n, dilation.v, dilation.n, a.ceil, v->out[1]);
 }
 
-/* The cotangent where the indices say; self gets zeros, which nothing computes. */
+/* The cotangent where the indices say, which PyTorch views, so that some layouts of them are refused; self gets zeros, which nothing
+ * computes. */
 void vjp_max_pool2d_with_indices_backward(struct vjp *v)
 {
 	const int at = v->in[A_max_pool2d_with_indices_backward_indices];
@@ -482,6 +483,7 @@ void vjp_max_pool2d_with_indices_backward(struct vjp *v)
 	memcpy(from, plane.size, sizeof from);
 	rows[last] = pooled.size[last] * pooled.size[last + 1];
 	from[last] = plane.size[last] * plane.size[last + 1];
-	const int g = emit_reshape(v->b, v->g[0], from, last + 1), k = emit_reshape(v->b, at, rows, last + 1);
+	const int k = meta_numel(&pooled) ? emit_view(v->b, at, rows, last + 1) : emit_reshape(v->b, at, rows, last + 1);
+	const int g = emit_reshape(v->b, v->g[0], from, last + 1);
 	v->grad[A_max_pool2d_with_indices_backward_grad_output] = emit_reshape(v->b, emit_gather(v->b, g, last, k), pooled.size, pooled.rank);
 }

@@ -660,7 +660,7 @@ static int64_t place_inside(struct world *w, const struct sliding *s, int d, int
 	return sliding_at(s, d, at, first + (int64_t)choose_below(w->c, (uint64_t)n));
 }
 
-/* An element of each window: kernels do not look whether it is one. */
+/* An element of each window: kernels do not look whether it is one. In a program they lie row-major: their derivative views them. */
 static int operand_POOLED_AT(struct world *w, struct making *m, const struct param *q)
 {
 	struct node pooled = {.op = m->op};
@@ -670,7 +670,7 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
 		return -1;
 	const struct pool p = pool_of(&pooled, &m->meta);
-	const int node = add_input(w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true});
+	const int node = add_input(w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone});
 	if (node < 0)
 		return -1;
 	const struct meta *at = node_meta(w->p, node);

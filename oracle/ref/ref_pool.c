@@ -365,6 +365,15 @@ REFERENCE(max_pool2d_with_indices, ANEW)
 	return ref_out_ids(c, 1, DT_I64, p.size, p.rank, lies, index);
 }
 
+/* Do the windows of each plane step evenly through memory? PyTorch's second derivative needs them so. */
+static bool is_viewed_by_plane(const struct meta *m)
+{
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	memcpy(size, m->size, sizeof size);
+	size[m->rank - 2] *= size[m->rank - 1];
+	return meta_numel(m) == 0 || shape_view(stride, m, size, m->rank - 1);
+}
+
 REFERENCE(max_pool2d_with_indices_backward, ANEW)
 {
 	const struct meta *m = meta_of(c, A_max_pool2d_with_indices_backward_self),
@@ -381,6 +390,8 @@ REFERENCE(max_pool2d_with_indices_backward, ANEW)
 	if (!shape_equal(ix->size, ix->rank, p.size, p.rank) || ix->dtype != DT_I64)
 		return err_set(c->err, "max_pool2d_with_indices_backward: indices of size %s, %s", shape_text(c, ix->size, ix->rank),
 			dtype_info[ix->dtype].torch);
+	if (ref_has_grad(c->r, c->in[A_max_pool2d_with_indices_backward_grad_output]) && !is_viewed_by_plane(ix))
+		return ref_unsupported(c, "a derivative that views indices across their strides");
 	const int64_t *at = ref_ints(c, c->in[A_max_pool2d_with_indices_backward_indices]), plane = p.in[0] * p.in[1];
 	if (!at || !find_inside(c, &in, &p))
 		return false;
