@@ -670,7 +670,8 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
 		return -1;
 	const struct pool p = pool_of(&pooled, &m->meta);
-	const int node = add_input(w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone});
+	const int node = add_input(
+		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
 	if (node < 0)
 		return -1;
 	const struct meta *at = node_meta(w->p, node);
