@@ -3,7 +3,6 @@
 #include "fuzz/gen/gen_internal.h"
 
 #include "eager/lang/stated.h"
-#include "eager/ops/window.h"
 #include "eager/run/legality.h"
 #include "generated/op_args.h"
 #include "generated/op_id.h"
@@ -648,16 +647,23 @@ static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, cons
 	return like_operand(w, m, q, OP_convolution, FIT_SAME);
 }
 
-/* Some entry of the window at `at` along dim d that is inside. */
-static int64_t place_inside(struct world *w, const struct sliding *s, int d, int64_t at)
+/* For dim d of a list: one entry alone is for both, of none what `otherwise` says. */
+static int64_t entry_of(const struct node *n, int list, int d, int64_t otherwise)
 {
-	int64_t first = 0, n = 0;
-	for (int64_t k = 0; k < s->kernel[d]; k++)
-		if (sliding_inside(s, d, sliding_at(s, d, at, k))) {
-			first = n ? first : k;
-			n++;
-		}
-	return sliding_at(s, d, at, first + (int64_t)choose_below(w->c, (uint64_t)n));
+	int64_t v[MAX_LIST];
+	const int given = node_ints(v, n, list);
+	return given == 0 ? otherwise : v[given == 1 ? 0 : d];
+}
+
+/* Some place of the window at `at` along dim d that is inside. */
+static int64_t place_inside(struct world *w, const struct node *n, int d, int64_t at, int64_t size)
+{
+	const int64_t kernel = entry_of(n, A_max_pool2d_with_indices_backward_kernel_size, d, 1),
+				  stride = entry_of(n, A_max_pool2d_with_indices_backward_stride, d, kernel),
+				  dilation = entry_of(n, A_max_pool2d_with_indices_backward_dilation, d, 1),
+				  start = at * stride - entry_of(n, A_max_pool2d_with_indices_backward_padding, d, 0);
+	const int64_t first = start < 0 ? (dilation - 1 - start) / dilation : 0, last = MIN(kernel - 1, (size - 1 - start) / dilation);
+	return start + choose_int(w->c, first, last) * dilation;
 }
 
 /* An element of each window: kernels do not look whether it is one. In a program they lie row-major: their derivative views them. */
@@ -669,7 +675,7 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	memcpy(pooled.arg, m->arg, sizeof m->arg);
 	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
 		return -1;
-	const struct pool p = pool_of(&pooled, &m->meta);
+	const int64_t *plane = m->meta.size + m->meta.rank - 2;
 	const int node = add_input(
 		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
 	if (node < 0)
@@ -686,8 +692,8 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 			rest /= at->size[d];
 			where += index[d] * at->stride[d];
 		}
-		const int64_t y = place_inside(w, &p.s, 0, index[at->rank - 2]), x = place_inside(w, &p.s, 1, index[at->rank - 1]);
-		cell[where].i = y * p.s.in[1] + x;
+		const int64_t y = place_inside(w, &pooled, 0, index[at->rank - 2], plane[0]);
+		cell[where].i = y * plane[1] + place_inside(w, &pooled, 1, index[at->rank - 1], plane[1]);
 	}
 	w->p->node[node].arg[A_input_data] = arg_data(w->p, cell, (int)n);
 	w->fact[node].usable = false; /* of these windows alone */
