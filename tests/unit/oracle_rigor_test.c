@@ -896,6 +896,20 @@ static void add_map(struct exec *e, enum sf f, int n)
 	}
 }
 
+/* id, or, if it holds a number as it was before it was rounded, that number rounded. */
+static sid rounded_one(const struct exec *e, sid id)
+{
+	for (sid held = id;;) {
+		const struct tape_block *b = tape_block_of(&e->t, held);
+		const bool moved = b->f == SF_COPY || b->f == SF_DETACH || b->f == SF_GRAFT;
+		if (b->f != SF_UNROUNDED && !moved)
+			return id;
+		held = b->a[held - b->first];
+		if (b->f == SF_UNROUNDED)
+			id = held;
+	}
+}
+
 static void add_list(struct exec *e, enum sf f, int n, int len)
 {
 	enum dtype dt = f == SF_ANY || f == SF_ALL ? DT_B8 : f == SF_KARGMAX || f == SF_KARGMIN ? DT_I64 : e->base;
@@ -904,11 +918,8 @@ static void add_list(struct exec *e, enum sf f, int n, int len)
 	param = (largest || smallest) && chance(40) ? PICK_FIRST : param;
 	len = f == SF_SUMPROD ? 2 * ((len + 1) / 2) : len;
 	sid *entry = pick_ids(e, n * len);
-	for (int i = 0; i < n * len && (f == SF_VAR || f == SF_VARALL); i++) { /* which the reference gives tensors' elements alone */
-		const struct tape_block *b = tape_block_of(&e->t, entry[i]);
-		if (b->f == SF_UNROUNDED)
-			entry[i] = b->a[entry[i] - b->first];
-	}
+	for (int i = 0; i < n * len && (f == SF_VAR || f == SF_VARALL); i++)
+		entry[i] = rounded_one(e, entry[i]); /* the reference gives it tensors' elements alone */
 	tape_rows(&e->t, f, dt, entry, n, len, param);
 }
 
