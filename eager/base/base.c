@@ -293,14 +293,23 @@ void sb_put(struct strbuf *sb, const void *p, size_t n)
 void sb_puts(struct strbuf *sb, const char *s) { sb_put(sb, s, strlen(s)); }
 void sb_putc(struct strbuf *sb, char c) { sb_put(sb, &c, 1); }
 
-void sb_hex(struct strbuf *sb, const void *p, size_t n)
+static void put_hex(char *out, const void *p, size_t n)
 {
 	static const char digit[] = "0123456789abcdef";
 	const unsigned char *u = p;
 	for (size_t i = 0; i < n; i++) {
-		sb_putc(sb, digit[u[i] >> 4]);
-		sb_putc(sb, digit[u[i] & 15]);
+		*out++ = digit[u[i] >> 4];
+		*out++ = digit[u[i] & 15];
 	}
+	*out = 0;
+}
+
+void sb_hex(struct strbuf *sb, const void *p, size_t n)
+{
+	const size_t digits = mul_size(2, n);
+	sb_reserve(sb, digits);
+	put_hex(sb->s + sb->len, p, n);
+	sb->len += digits;
 }
 
 void sb_double(struct strbuf *sb, double v, int least)
@@ -433,8 +442,4 @@ struct hash128 hash_bytes(const void *p, size_t n)
 	return h;
 }
 
-void hash_hex(char out[33], const struct hash128 *h)
-{
-	for (int i = 0; i < 16; i++)
-		snprintf(out + 2 * i, 3, "%02x", h->b[i]);
-}
+void hash_hex(char out[33], const struct hash128 *h) { put_hex(out, h->b, sizeof h->b); }

@@ -15,8 +15,8 @@ Options, torch.compile(model, backend="scatterproof", options={...}):
     limit     time limit of a graph on a target, as `check --limit` takes it
     python    whose PyTorch runs targets of family torch (default: the one that runs you)
 
-Nothing of a graph's data is used: its inputs are drawn, in their sizes, strides and dtypes. A graph with operators that scatterproof does not
-have is judged in parts, and said to be so. counts() tells how many graphs there were; a last line at exit tells it, too.
+Nothing of a graph's data is used: its inputs are drawn, in their sizes, strides and dtypes. A graph with operators that scatterproof lacks
+is judged in parts, and said to be so. counts() tells how many graphs there were; a last line at exit tells it, too.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Options:
     binary: str | None = None
     limit: str | None = None
     python: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.targets, str):
+            self.targets = [self.targets]
 
     def command(self) -> list[str]:
         targets = [word for t in self.targets for word in ("--target", t)]
@@ -164,8 +168,6 @@ def backend(gm: Any, inputs: Any, *, options: dict[str, Any] | None = None, mode
         o = Options(**(options or {}))
     except TypeError as error:
         raise TypeError(f"backend='scatterproof' takes the options {', '.join(Options.__dataclass_fields__)}: {error}") from error
-    if isinstance(o.targets, str):
-        o.targets = [o.targets]
     return aot_autograd(
         fw_compiler=compiler("forward", o),
         bw_compiler=compiler("backward", o),

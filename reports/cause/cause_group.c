@@ -9,16 +9,13 @@ static const char *text_of(const struct store_value *v) { return v->s ? v->s : "
 
 const char *value_text_in(struct arena *a, const struct store_value *v) { return arena_strdup(a, text_of(v)); }
 
-static const char *hex_in(struct arena *a, const struct store_value *v)
+/* Of a foreign key; what is no hash, in a damaged store, is of no finding. */
+static struct hash128 hash_of(const struct store_value *v)
 {
-	static const char digit[] = "0123456789abcdef";
-	char *text = ARENA_NEW(a, char, 2 * v->nbytes + 1), *at = text;
-	for (size_t i = 0; i < v->nbytes; i++) {
-		*at++ = digit[(unsigned char)v->s[i] >> 4];
-		*at++ = digit[(unsigned char)v->s[i] & 15];
-	}
-	*at = '\0';
-	return text;
+	struct hash128 h = {{0}};
+	if (v->nbytes == sizeof h)
+		memcpy(&h, v->s, sizeof h);
+	return h;
 }
 
 /* ---- causes by name ------------------------------------------------------------------------------------------------------------------ */
@@ -27,9 +24,8 @@ static const char *hex_in(struct arena *a, const struct store_value *v)
 static int *slot_of(const struct groups *g, const char *cause)
 {
 	const unsigned last = (unsigned)g->nslots - 1;
-	uint32_t h = 2166136261; /* FNV-1a */
-	for (const unsigned char *s = (const unsigned char *)cause; *s; s++)
-		h = (h ^ *s) * 16777619;
+	const struct hash128 hash = hash_bytes(cause, strlen(cause));
+	uint64_t h = get_le(hash.b, sizeof h);
 	while (g->slot[h & last] >= 0 && !str_eq(g->of[g->slot[h & last]].cause, cause))
 		h++;
 	return &g->slot[h & last];
@@ -108,12 +104,6 @@ static void count_in(struct cause_group *c, const struct store_value *v, bool op
 	c->n++;
 }
 
-static void take_hash(struct member *f, const struct store_value *v)
-{
-	if (v->nbytes == sizeof f->finding)
-		memcpy(&f->finding, v->s, sizeof f->finding);
-}
-
 static bool take_summary(void *ctx, int ncols, const char *const *names, const struct store_value *v)
 {
 	struct groups *g = ctx;
@@ -127,7 +117,9 @@ static bool take_summary(void *ctx, int ncols, const char *const *names, const s
 	}
 	const bool known = finding_state_find(&state, text_of(&v[STATE]));
 	struct member *f = &g->member[g->nmembers++];
-	*f = (struct member){.full_id = hex_in(g->a, &v[FINDING]),
+	char *full_id = ARENA_NEW(g->a, char, 2 * sizeof f->finding + 1);
+	*f = (struct member){.finding = hash_of(&v[FINDING]),
+		.full_id = full_id,
 		.row = v[ROW].i,
 		.state = known ? finding_state_name[state] : value_text_in(g->a, &v[STATE]),
 		.target = value_text_in(g->a, &v[TARGET]),
@@ -137,7 +129,7 @@ static bool take_summary(void *ctx, int ncols, const char *const *names, const s
 		.first_seen = v[FIRST].i,
 		.minimised = v[MINIMISED].i,
 		.length = v[LENGTH].i};
-	take_hash(f, &v[FINDING]);
+	hash_hex(full_id, &f->finding);
 	if (known)
 		count_in(&g->of[f->group], v, f->open, g->a);
 	return true;
@@ -150,8 +142,7 @@ static int compare_i64(int64_t a, int64_t b) { return (a > b) - (a < b); }
 static int by_full_id(const void *a, const void *b)
 {
 	const struct member *f = *(struct member *const *)a, *g = *(struct member *const *)b;
-	const int c = memcmp(&f->finding, &g->finding, sizeof f->finding); /* beside the pointers */
-	return c ? c : strcmp(f->full_id, g->full_id);
+	return memcmp(&f->finding, &g->finding, sizeof f->finding);
 }
 
 static int by_first_seen(const void *a, const void *b)
@@ -167,7 +158,7 @@ static bool is_better(const struct member *f, const struct member *g)
 	c = c ? c : compare_i64(f->minimised, g->minimised);
 	c = c ? c : compare_i64(g->length, f->length);
 	c = c ? c : compare_i64(g->first_seen, f->first_seen);
-	return (c ? c : strcmp(g->full_id, f->full_id)) > 0;
+	return (c ? c : memcmp(&g->finding, &f->finding, sizeof f->finding)) > 0;
 }
 
 static int by_place(const void *a, const void *b)
@@ -193,15 +184,6 @@ static struct member **sorted(const struct groups *g, int (*order)(const void *,
 
 /* ---- ids, numbers, groups ------------------------------------------------------------------------------------------------------------ */
 
-static const char *first_digits(const char *id, int n, struct arena *a)
-{
-	const size_t len = MIN(strlen(id), (size_t)n);
-	char *text = ARENA_NEW(a, char, len + 1);
-	memcpy(text, id, len);
-	text[len] = '\0';
-	return text;
-}
-
 static int alike(const char *a, const char *b)
 {
 	int n = 0;
@@ -216,7 +198,9 @@ static void give_ids(struct groups *g)
 	for (int i = 0; i < g->nmembers; i++) {
 		struct member *f = g->by_id[i];
 		const int after = i + 1 < g->nmembers ? alike(f->full_id, g->by_id[i + 1]->full_id) : 0;
-		f->id = first_digits(f->full_id, MAX(STORE_ID_DIGITS, MAX(before, after) + 1), g->a);
+		char *id = arena_strdup(g->a, f->full_id);
+		id[MIN(MAX(STORE_ID_DIGITS, MAX(before, after) + 1), 2 * (int)sizeof f->finding)] = '\0';
+		f->id = id;
 		before = after;
 	}
 }
@@ -266,8 +250,7 @@ enum store_status groups_read(struct groups *g, struct store *s, struct arena *a
 
 struct member *groups_find(const struct groups *g, const struct store_value *finding)
 {
-	struct member wanted = {.full_id = hex_in(g->a, finding)}, *key = &wanted;
-	take_hash(&wanted, finding);
+	struct member wanted = {.finding = hash_of(finding)}, *key = &wanted;
 	struct member **found = g->nmembers ? bsearch(&key, g->by_id, (size_t)g->nmembers, sizeof(struct member *), by_full_id) : NULL;
 	return found ? *found : NULL;
 }

@@ -65,7 +65,7 @@ def allowed(word, call, k):
 def shared(grad, cotangents):
     """What of the gradients that came the gradient is."""
     for g in cotangents:
-        if grad.numel() and grad.untyped_storage().data_ptr() == g.untyped_storage().data_ptr():
+        if grad.numel() and not grad._is_zerotensor() and grad.untyped_storage().data_ptr() == g.untyped_storage().data_ptr():
             if grad.data_ptr() != g.data_ptr() or grad.numel() < g.numel():
                 return PART
             return SAME if grad.shape == g.shape and grad.stride() == g.stride() else VIEW
