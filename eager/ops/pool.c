@@ -212,23 +212,8 @@ static bool check_pooled(struct meta_ctx *c, const struct meta *m, const struct 
 
 static bool check_gradient_dtype(struct meta_ctx *c, const struct meta *grad, const struct meta *self)
 {
-	static const char *const word[NDTYPES] = {[DT_B8] = "bool",
-		[DT_U8] = "unsigned char",
-		[DT_I8] = "signed char",
-		[DT_I16] = "short int",
-		[DT_I32] = "int",
-		[DT_I64] = "long int",
-		[DT_U16] = "short unsigned int",
-		[DT_U32] = "unsigned int",
-		[DT_U64] = "long unsigned int",
-		[DT_F8_E4M3FN] = "c10::Float8_e4m3fn",
-		[DT_F8_E5M2] = "c10::Float8_e5m2",
-		[DT_F16] = "c10::Half",
-		[DT_BF16] = "c10::BFloat16",
-		[DT_F32] = "float",
-		[DT_F64] = "double"};
 	return grad->dtype == self->dtype
-		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", word[self->dtype], word[grad->dtype]);
+		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", dtype_info[self->dtype].full_cpp, dtype_info[grad->dtype].full_cpp);
 }
 
 bool meta_avg_pool2d_backward(struct meta_ctx *c)

@@ -666,6 +666,12 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* People leave most of them out, and Python's functions do not have them all. */
+static bool draw_factor(struct world *w, struct making *m, int k)
+{
+	return (param_of(m, k)->has_default && choose_chance(w->c, 50)) || draw_scalar(w, m, k);
+}
+
 /* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
 static struct arg number_for(struct world *w, const struct making *m)
 {
@@ -878,7 +884,7 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 #define value_INSERT     draw_dim
 #define value_DISTINCT   draw_dim
 #define value_BOUND      draw_scalar
-#define value_FACTOR     draw_scalar
+#define value_FACTOR     draw_factor
 #define value_ACCUMULATE draw_bool
 #define value_KEEP       draw_bool
 
