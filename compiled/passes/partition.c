@@ -137,8 +137,7 @@ static void find_available(struct split *s)
 	}
 }
 
-/* Would an input_view of what owns its memory be this view? It has the dtype of its base; a copy of a written input may lie elsewhere in its
- * memory. */
+/* Would an input_view of what owns its memory be this view? It has that dtype; a copy of a written input may lie elsewhere in memory. */
 static bool can_be_viewed(const struct split *s, int i)
 {
 	const int owner = owner_of(s->j, i);

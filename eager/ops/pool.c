@@ -213,7 +213,8 @@ static bool check_pooled(struct meta_ctx *c, const struct meta *m, const struct 
 static bool check_gradient_dtype(struct meta_ctx *c, const struct meta *grad, const struct meta *self)
 {
 	return grad->dtype == self->dtype
-		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", dtype_info[self->dtype].full_cpp, dtype_info[grad->dtype].full_cpp);
+		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", dtype_info[self->dtype].full_cpp,
+			dtype_info[grad->dtype].full_cpp);
 }
 
 bool meta_avg_pool2d_backward(struct meta_ctx *c)
