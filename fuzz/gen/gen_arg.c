@@ -537,7 +537,7 @@ static struct slide draw_pooled(struct world *w, int64_t size, bool dilated)
 {
 	struct slide s = {.kernel = choose_int(w->c, 1, MIN(size + 2, 4)), .stride = choose_int(w->c, 1, 3), .dilation = 1};
 	s.padding = choose_chance(w->c, 40) ? s.kernel / 2 : 0;
-	if (dilated && choose_chance(w->c, 25) && (s.kernel - 1) * 2 + 1 <= size + 2 * s.padding)
+	if (dilated && choose_chance(w->c, 25) && size > 2 && (s.kernel - 1) * 2 + 1 <= size + 2 * s.padding)
 		s.dilation = 2;
 	if (s.kernel > size + 2 * s.padding)
 		s.kernel = size, s.padding = 0;
