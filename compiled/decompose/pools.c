@@ -4,6 +4,8 @@
 
 #include "eager/ops/window.h"
 
+#include <math.h>
+
 /* A plane with room for all windows, those that stand out beyond the padding, too. */
 struct pooling {
 	struct decomposition *d;
@@ -115,4 +117,57 @@ RULE(avg_pool2d_backward)
 	const int64_t size[] = {m.p.planes, s->out[0], s->out[1]}, each[] = {size[0], size[1], size[2], s->kernel[0] * s->kernel[1]};
 	const int share = divided(&m, reshaped(d, d->in[A_avg_pool2d_backward_grad_output], size, 3), result_meta(d, 0)->dtype);
 	d->out[0] = laid_out(d, scattered(&m, emit_expand(d->b, with_dim(d, share, 3), each, 4)), 0);
+}
+
+/* By window, along dim 3: positions on the plane, -1 in the padding. */
+static int positions_under(const struct pooling *m)
+{
+	struct decomposition *d = m->d;
+	const struct sliding *s = &m->p.s;
+	const int64_t one[] = {1, s->in[0], s->in[1]}, all[] = {m->p.planes, s->in[0], s->in[1]};
+	const int plane = reshaped(d, positions(d, 0, s->in[0] * s->in[1], 1), one, 3);
+	return windows(m, emit_expand(d->b, plane, all, 3), scalar_int(-1));
+}
+
+/* Which of the windows' places count: [planes, heights, widths, places] numbers, `otherwise` for the others. */
+static int where_else(struct decomposition *d, int mask, int x, struct scalar otherwise)
+{
+	return emit_where_self(d->b, mask, x, constant(d, otherwise, build_meta(d->b, x)->dtype));
+}
+
+/* The first place of the largest, or the last NaN. */
+RULE(max_pool2d_with_indices)
+{
+	const struct pooling m = pooling_of(d);
+	struct build *b = d->b;
+	const int64_t places = 3;
+	const enum dtype t = result_meta(d, 0)->dtype;
+	const int at = positions_under(&m), none = constant(d, scalar_int(-1), DT_I64);
+	int x = windows(&m, d->in[A_max_pool2d_with_indices_self], scalar_int(0));
+	const int inside = emit_gt_Tensor(b, at, none);
+	const struct scalar least = dtype_is_float(t)
+		? scalar_float(-INFINITY)
+		: scalar_int(dtype_is_unsigned(t) ? 0 : (int64_t)(UINT64_MAX << (8 * dtype_nbytes(t) - 1)));
+	x = where_else(d, inside, x, least);
+	const int y = emit_amax(b, x, &places, 1, true);
+	const int first =
+		emit_amin(b, where_else(d, emit_logical_and(b, inside, emit_eq_Tensor(b, x, y)), at, scalar_int(INT64_MAX)), &places, 1, false);
+	int index = first;
+	if (dtype_is_float(t)) {
+		const int nan = emit_amax(b, where_else(d, emit_ne_Tensor(b, x, x), at, scalar_int(-1)), &places, 1, false);
+		index = emit_where_self(b, emit_gt_Tensor(b, nan, none), nan, first);
+	}
+	d->out[0] = laid_out(d, y, 0);
+	d->out[1] = laid_out(d, index, 1);
+}
+
+RULE(max_pool2d_with_indices_backward)
+{
+	const struct pooling m = pooling_of(d);
+	const struct sliding *s = &m.p.s;
+	const int64_t rows[] = {m.p.planes, s->out[0] * s->out[1]}, cells_of[] = {m.p.planes, s->in[0] * s->in[1]};
+	const int none = emit_full(d->b, cells_of, 2, scalar_int(0), (int)result_meta(d, 0)->dtype);
+	const int at = reshaped(d, d->in[A_max_pool2d_with_indices_backward_indices], rows, 2);
+	d->out[0] =
+		laid_out(d, emit_scatter_add(d->b, none, 1, at, reshaped(d, d->in[A_max_pool2d_with_indices_backward_grad_output], rows, 2)), 0);
 }

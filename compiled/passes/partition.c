@@ -137,11 +137,11 @@ static void find_available(struct split *s)
 	}
 }
 
-/* Would an input_view of what owns its memory be this view? A copy of a written input may lie elsewhere in its memory. */
+/* Would an input_view of what owns its memory be this view? It has that dtype; a copy of a written input may lie elsewhere in memory. */
 static bool can_be_viewed(const struct split *s, int i)
 {
 	const int owner = owner_of(s->j, i);
-	if (s->j->node[i].nout != 1 || s->j->node[owner].nout != 1)
+	if (s->j->node[i].nout != 1 || s->j->node[owner].nout != 1 || node_meta(s->j, i)->dtype != node_meta(s->j, owner)->dtype)
 		return false;
 	return !s->written[owner] || node_meta(s->j, owner)->offset == 0;
 }

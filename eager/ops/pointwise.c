@@ -35,12 +35,12 @@ enum promo {
 	PROMO_SLOPE
 }; /* ops.def */
 
-/* Promotion over the operands that the row's category rule counts: `alpha` and factors never do. */
+/* Promotion over the operands that the row's category rule counts: `alpha`, `lambd` and factors never do. */
 static void promote_scalars(struct promotion *p, const struct node *n)
 {
 	const struct op_info *info = &op_info[n->op];
 	for (int k = 0; k < info->nparam; k++)
-		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && k != op_arg(n->op, N_alpha)
+		if (info->param[k].kind == K_SCALAR && n->arg[k].tag == ARG_SCALAR && k != op_arg(n->op, N_alpha) && k != op_arg(n->op, N_lambd)
 			&& info->param[k].role != R_FACTOR)
 			promote_scalar(p, &n->arg[k].scalar);
 }
@@ -356,7 +356,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
 		bool bound = listed && dtype_is_float(common)
 			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self)
-				|| k == op_arg(c->n->op, N_lambd));
+				|| k == op_arg(c->n->op, N_lambd) || (c->n->op == OP_threshold && k == A_threshold_value));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (k == op_arg(c->n->op, N_alpha) && q->role != R_FACTOR) {
@@ -370,7 +370,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 		bool exponent = k == power && common != DT_F32 && meta_numel(c->in[A_elementwise_self]) > 0;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
-		bool factor = q->role == R_FACTOR && (listed || c->n->op != OP_hardtanh_backward); /* which refuses the dtype first */
+		bool factor = q->role == R_FACTOR && listed;
 		if (factor && !scalar_fits(&c->n->arg[k].scalar, compute, c->err))
 			return false;
 	}
@@ -414,8 +414,8 @@ static bool check_alike(const struct meta_ctx *c)
 {
 	const enum dtype self = c->in[0]->dtype;
 	if (c->n->op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
-		return err_set(
-			c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].c10, dtype_info[c->in[A_lerp_Scalar_end]->dtype].c10);
+		return err_set(c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].full_cpp,
+			dtype_info[c->in[A_lerp_Scalar_end]->dtype].full_cpp);
 	if (c->n->op != OP_addcdiv)
 		return true;
 	const enum dtype over = c->in[A_addcdiv_tensor1]->dtype, under = c->in[A_addcdiv_tensor2]->dtype;

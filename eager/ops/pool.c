@@ -6,6 +6,8 @@
 #include "eager/ops/row_rules.h"
 #include "generated/op_id.h"
 
+#include <math.h>
+
 /* ---- what a pool is told ---- */
 
 /* Two entries of a list: one alone is for both; of none what `otherwise` says. */
@@ -210,23 +212,9 @@ static bool check_pooled(struct meta_ctx *c, const struct meta *m, const struct 
 
 static bool check_gradient_dtype(struct meta_ctx *c, const struct meta *grad, const struct meta *self)
 {
-	static const char *const word[NDTYPES] = {[DT_B8] = "bool",
-		[DT_U8] = "unsigned char",
-		[DT_I8] = "signed char",
-		[DT_I16] = "short int",
-		[DT_I32] = "int",
-		[DT_I64] = "long int",
-		[DT_U16] = "short unsigned int",
-		[DT_U32] = "unsigned int",
-		[DT_U64] = "long unsigned int",
-		[DT_F8_E4M3FN] = "c10::Float8_e4m3fn",
-		[DT_F8_E5M2] = "c10::Float8_e5m2",
-		[DT_F16] = "c10::Half",
-		[DT_BF16] = "c10::BFloat16",
-		[DT_F32] = "float",
-		[DT_F64] = "double"};
 	return grad->dtype == self->dtype
-		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", word[self->dtype], word[grad->dtype]);
+		|| err_set(c->err, "expected dtype %s for `gradOutput` but got dtype %s", dtype_info[self->dtype].full_cpp,
+			dtype_info[grad->dtype].full_cpp);
 }
 
 bool meta_avg_pool2d_backward(struct meta_ctx *c)
@@ -331,16 +319,16 @@ struct pool_args {
 	bool ceil, include;
 	int64_t divisor;
 };
-static struct pool_args average_args(const struct node *n)
+static struct pool_args args_of(const struct node *n)
 {
 	return (struct pool_args){build_ints_of(n, op_arg(n->op, N_kernel_size)), build_ints_of(n, op_arg(n->op, N_stride)),
 		build_ints_of(n, op_arg(n->op, N_padding)), flag_or(n, N_ceil_mode, false), flag_or(n, N_count_include_pad, true),
-		build_int_of(n, op_arg(n->op, N_divisor_override))};
+		op_arg(n->op, N_divisor_override) < 0 ? NO_INT : build_int_of(n, op_arg(n->op, N_divisor_override))};
 }
 
 void vjp_avg_pool2d(struct vjp *v)
 {
-	const struct pool_args a = average_args(v->n);
+	const struct pool_args a = args_of(v->n);
 	if (v->want[A_avg_pool2d_self])
 		v->grad[A_avg_pool2d_self] = emit_avg_pool2d_backward(v->b, v->g[0], v->in[A_avg_pool2d_self], a.kernel.v, a.kernel.n, a.stride.v,
 			a.stride.n, a.padding.v, a.padding.n, a.ceil, a.include, a.divisor);
@@ -349,8 +337,139 @@ void vjp_avg_pool2d(struct vjp *v)
 /* Self gets zeros, which nothing computes. */
 void vjp_avg_pool2d_backward(struct vjp *v)
 {
-	const struct pool_args a = average_args(v->n);
+	const struct pool_args a = args_of(v->n);
 	if (v->want[A_avg_pool2d_backward_grad_output])
 		v->grad[A_avg_pool2d_backward_grad_output] = emit_avg_pool2d(
 			v->b, v->g[0], a.kernel.v, a.kernel.n, a.stride.v, a.stride.n, a.padding.v, a.padding.n, a.ceil, a.include, a.divisor);
+}
+
+/* ---- the largest ---- */
+
+/* Is some place of each window inside? The padding may be wider than what lies between two places of a window that is dilated. */
+static bool check_each_has_one(struct meta_ctx *c, const struct sliding *s)
+{
+	for (int d = 0; d < SLIDING_DIMS; d++)
+		for (int64_t at = 0; at < s->out[d]; at++) {
+			const int64_t start = sliding_at(s, d, at, 0), first = start < 0 ? (s->dilation[d] - 1 - start) / s->dilation[d] : 0;
+			if (first >= s->kernel[d] || !sliding_inside(s, d, start + first * s->dilation[d]))
+				return err_limit(c->err, "a window without an element, whose index is none");
+		}
+	return true;
+}
+
+bool meta_max_pool2d_with_indices(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_max_pool2d_with_indices_self];
+	int64_t size[4];
+	if (!check_pool(c, self))
+		return false;
+	const struct pool p = pool_of(c->n, self);
+	if (!check_each_has_one(c, &p.s))
+		return false;
+	pooled_sizes(size, self, &p);
+	c->nout = 2;
+	for (int k = 0; k < c->nout; k++)
+		pool_result(&c->out[k], self, size, self->rank);
+	c->out[1].dtype = DT_I64;
+	return true;
+}
+
+bool meta_max_pool2d_with_indices_backward(struct meta_ctx *c)
+{
+	const struct meta *grad = c->in[A_max_pool2d_with_indices_backward_grad_output], *self = c->in[A_max_pool2d_with_indices_backward_self],
+					  *at = c->in[A_max_pool2d_with_indices_backward_indices];
+	int64_t size[4];
+	if (!check_pool(c, self) || !check_gradient_dtype(c, grad, self))
+		return false;
+	const struct pool p = pool_of(c->n, self);
+	pooled_sizes(size, self, &p);
+	if (!check_each_has_one(c, &p.s) || !check_pooled(c, grad, self, size) || !check_pooled(c, at, self, size))
+		return false;
+	if (at->dtype != DT_I64)
+		return err_set(c->err, "expected scalar type Long but found %s", dtype_info[at->dtype].c10);
+	pool_result(&c->out[0], self, self->size, self->rank);
+	return true;
+}
+
+/* The first of equals, and of several NaNs the last: PyTorch's loop takes what is larger, and what is NaN. */
+struct largest {
+	const struct wide *x;
+	struct wide *y, *at;
+	int64_t plane;
+};
+static void take_larger(void *data, const struct place *p)
+{
+	const struct largest *l = data;
+	const bool none = l->at->i[p->result] < 0;
+	const bool larger = l->x->f ? l->x->f[p->cell] > l->y->f[p->result] || isnan(l->x->f[p->cell]) : l->x->i[p->cell] > l->y->i[p->result];
+	if (!none && !larger)
+		return;
+	if (l->x->f)
+		l->y->f[p->result] = l->x->f[p->cell];
+	else
+		l->y->i[p->result] = l->x->i[p->cell];
+	l->at->i[p->result] = p->cell % l->plane;
+}
+
+bool kern_max_pool2d_with_indices(struct kern_ctx *c)
+{
+	const struct tensor *self = c->in[A_max_pool2d_with_indices_self];
+	const struct pool p = pool_of(c->n, &self->meta);
+	struct wide x, y, at;
+	wide_load(&x, self, c->scratch);
+	wide_zero(&y, self->meta.dtype, meta_numel(&c->out[0].meta), c->scratch);
+	wide_zero(&at, DT_I64, y.n, c->scratch);
+	for (int64_t i = 0; i < at.n; i++)
+		at.i[i] = -1;
+	each_place(&p, take_larger, &(struct largest){&x, &y, &at, p.s.in[0] * p.s.in[1]});
+	wide_store(&y, &c->out[0]);
+	wide_store(&at, &c->out[1]);
+	return true;
+}
+
+bool kern_max_pool2d_with_indices_backward(struct kern_ctx *c)
+{
+	const struct pool p = pool_of(c->n, &c->in[A_max_pool2d_with_indices_backward_self]->meta);
+	const int64_t plane = p.s.in[0] * p.s.in[1], windows = p.s.out[0] * p.s.out[1];
+	struct wide g, at, x;
+	wide_load(&g, c->in[A_max_pool2d_with_indices_backward_grad_output], c->scratch);
+	wide_load(&at, c->in[A_max_pool2d_with_indices_backward_indices], c->scratch);
+	wide_zero(&x, g.dtype, meta_numel(&c->out->meta), c->scratch);
+	for (int64_t i = 0; i < g.n; i++) {
+		if (at.i[i] < 0 || at.i[i] >= plane)
+			return err_set(
+				c->err, "index %lld is no element of a plane of %lld, which PyTorch does not check", (long long)at.i[i], (long long)plane);
+		x.f[i / windows * plane + at.i[i]] += g.f[i];
+	}
+	wide_store(&x, c->out);
+	return true;
+}
+
+void vjp_max_pool2d_with_indices(struct vjp *v)
+{
+	const struct pool_args a = args_of(v->n);
+	const struct ints dilation = build_ints_of(v->n, A_max_pool2d_with_indices_dilation);
+	if (v->want[A_max_pool2d_with_indices_self] && v->g[0] != NO_VALUE)
+		v->grad[A_max_pool2d_with_indices_self] =
+			emit_max_pool2d_with_indices_backward(v->b, v->g[0], v->in[A_max_pool2d_with_indices_self], a.kernel.v, a.kernel.n, a.stride.v,
+				a.stride.n, a.padding.v, a.padding.n, dilation.v, dilation.n, a.ceil, v->out[1]);
+}
+
+/* The cotangent where the indices say, which PyTorch views, so that some layouts of them are refused; self gets zeros, which nothing
+ * computes. */
+void vjp_max_pool2d_with_indices_backward(struct vjp *v)
+{
+	const int at = v->in[A_max_pool2d_with_indices_backward_indices];
+	const struct meta pooled = *build_meta(v->b, at), plane = *vjp_meta(v, A_max_pool2d_with_indices_backward_self);
+	const int last = pooled.rank - SLIDING_DIMS;
+	int64_t rows[4], from[4];
+	if (!v->want[A_max_pool2d_with_indices_backward_grad_output])
+		return;
+	memcpy(rows, pooled.size, sizeof rows);
+	memcpy(from, plane.size, sizeof from);
+	rows[last] = pooled.size[last] * pooled.size[last + 1];
+	from[last] = plane.size[last] * plane.size[last + 1];
+	const int k = meta_numel(&pooled) ? emit_view(v->b, at, rows, last + 1) : emit_reshape(v->b, at, rows, last + 1);
+	const int g = emit_reshape(v->b, v->g[0], from, last + 1);
+	v->grad[A_max_pool2d_with_indices_backward_grad_output] = emit_reshape(v->b, emit_gather(v->b, g, last, k), pooled.size, pooled.rank);
 }

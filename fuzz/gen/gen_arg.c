@@ -537,7 +537,7 @@ static struct slide draw_pooled(struct world *w, int64_t size, bool dilated)
 {
 	struct slide s = {.kernel = choose_int(w->c, 1, MIN(size + 2, 4)), .stride = choose_int(w->c, 1, 3), .dilation = 1};
 	s.padding = choose_chance(w->c, 40) ? s.kernel / 2 : 0;
-	if (dilated && choose_chance(w->c, 25) && (s.kernel - 1) * 2 + 1 <= size + 2 * s.padding)
+	if (dilated && choose_chance(w->c, 25) && size > 2 && (s.kernel - 1) * 2 + 1 <= size + 2 * s.padding)
 		s.dilation = 2;
 	if (s.kernel > size + 2 * s.padding)
 		s.kernel = size, s.padding = 0;
@@ -664,6 +664,12 @@ static bool draw_scalar(struct world *w, struct making *m, int k)
 		m->arg[k] = arg_scalar_i(ints[choose_below(w->c, (uint64_t)(dtype_is_unsigned(t) || power ? 4 : ARRAY_LEN(ints)))]);
 	}
 	return true;
+}
+
+/* People leave most of them out, and Python's functions do not have them all. */
+static bool draw_factor(struct world *w, struct making *m, int k)
+{
+	return (param_of(m, k)->has_default && choose_chance(w->c, 50)) || draw_scalar(w, m, k);
 }
 
 /* Numbers that x + 1, x * 0.5, x / 3 have, simplest first; the last two no half holds. */
@@ -878,7 +884,7 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 #define value_INSERT     draw_dim
 #define value_DISTINCT   draw_dim
 #define value_BOUND      draw_scalar
-#define value_FACTOR     draw_scalar
+#define value_FACTOR     draw_factor
 #define value_ACCUMULATE draw_bool
 #define value_KEEP       draw_bool
 

@@ -116,6 +116,16 @@ static void size_calls(struct world *w, struct prog *p, int sym, int64_t value)
 	}
 }
 
+/* Elements of windows are data that nobody checks: they were drawn for planes of these sizes alone. */
+static bool planes_fit(const struct prog *p, const struct prog *call, int node)
+{
+	const struct node *n = &p->node[node];
+	if (n->op != OP_max_pool2d_with_indices_backward)
+		return true;
+	const int self = n->arg[A_max_pool2d_with_indices_backward_self].node;
+	return meta_same_sizes(node_meta(p, self), node_meta(call, self));
+}
+
 /* Positions that are data were drawn for the program's own sizes. */
 static bool positions_fit(const struct prog *p, const struct prog *call, int node)
 {
@@ -139,7 +149,7 @@ static bool sources_fit(const struct prog *p, const struct prog *call)
 	for (int i = 0; i < p->nnode; i++) {
 		const struct node *n = &p->node[i];
 		int index = -1;
-		if (!positions_fit(p, call, i))
+		if (!positions_fit(p, call, i) || !planes_fit(p, call, i))
 			return false;
 		for (int k = 0; k < op_info[n->op].nparam; k++) {
 			enum role role = op_info[n->op].param[k].role;

@@ -289,7 +289,7 @@ REFERENCE(mse_loss, ANEW)
 	const int64_t reduction = ref_arg_int(c, A_mse_loss_reduction), n = meta_numel(self);
 	const enum dtype dt = self->dtype, in = dtype_compute(dt);
 	double scalar[FORMULA_SCALARS] = {0};
-	if (!ref_not_on_cuda(c) || !mse_operands(c, self, target, scalar))
+	if (!mse_operands(c, self, target, scalar))
 		return false;
 	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_self]), ref_ids(c, c->in[A_mse_loss_target])};
 	/* Or 0 times an infinite difference comes back. */
@@ -322,7 +322,7 @@ REFERENCE(mse_loss_backward, ANEW)
 	int64_t size[MAX_RANK];
 	int rank = self->rank;
 	double scalar[FORMULA_SCALARS] = {0};
-	if (!ref_not_on_cuda(c) || !mse_operands(c, self, target, scalar))
+	if (!mse_operands(c, self, target, scalar))
 		return false;
 	memcpy(size, self->size, sizeof size);
 	if (!shape_broadcast(c, size, &rank, grad))

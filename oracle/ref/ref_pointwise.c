@@ -756,7 +756,7 @@ REFERENCE(threshold, ANEW)
 	const struct scalar *s = scalar_of(c, A_threshold_threshold), *v = scalar_of(c, A_threshold_value);
 	if (dt == DT_B8)
 		return err_set(c->err, "threshold is not implemented for bool tensors");
-	if (!shape_fits(c, s, in, 1) || !shape_fits(c, v, in, 1))
+	if (!shape_fits(c, s, in, 1) || !shape_fits(c, v, dt, 1))
 		return false;
 	const sid *x = ref_ids(c, c->in[A_threshold_self]), *limit = ref_ids_repeat(c, shape_const(c, in, s), n);
 	const sid *below = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, ref_cast(c, x, n, in), limit, n), n);

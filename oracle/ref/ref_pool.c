@@ -204,7 +204,7 @@ REFERENCE(avg_pool2d, ANEW)
 	struct pools p;
 	struct inside in;
 	int64_t stride[MAX_RANK];
-	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p) || !find_inside(c, &in, &p))
+	if (!read_pools(c, &p, m) || !is_averaged(c, &p) || !find_inside(c, &in, &p))
 		return false;
 	const enum dtype wide = dtype_compute(p.dt);
 	const sid *own = ref_copies(c, ref_ids(c, c->in[A_avg_pool2d_self]), meta_numel(m), p.dt);
@@ -262,8 +262,8 @@ REFERENCE(avg_pool2d_backward, ANEW)
 	struct pools p;
 	struct inside in;
 	int64_t stride[MAX_RANK];
-	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m) || !is_averaged(c, &p)
-		|| !fits_result(c, &p, meta_of(c, A_avg_pool2d_backward_grad_output)) || !find_inside(c, &in, &p))
+	if (!read_pools(c, &p, m) || !is_averaged(c, &p) || !fits_result(c, &p, meta_of(c, A_avg_pool2d_backward_grad_output))
+		|| !find_inside(c, &in, &p))
 		return false;
 	const sid *by = divisors(c, &p, p.dt);
 	if (!by)
@@ -277,5 +277,139 @@ REFERENCE(avg_pool2d_backward, ANEW)
 		const sid *there = ref_cast(c, sum, meta_numel(m), p.dt);
 		first = grafted(c, first, there[0], p.dt, meta_numel(m));
 	}
+	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
+}
+
+/* ---- the largest ---- */
+
+static bool is_certain_nan(const struct num *x) { return (x->flags & (NUM_SPECIAL | NUM_UNDEC | NUM_ANY)) == (NUM_NOFIN | NUM_NAN); }
+
+/* Of several NaNs PyTorch names the last: where one is certain, and nothing behind it may be another, it stands alone. */
+static bool leave_nans(struct ref_ctx *c, struct inside *in, const struct pools *p, const sid *own)
+{
+	int64_t n = 0;
+	for (int64_t k = 0; k < p->windows && !c->t->over; k++) {
+		int64_t first = in->start[k];
+		const int64_t stop = in->start[k + 1];
+		if (first == stop)
+			return ref_unsupported(c, "a window without an element, whose index is none");
+		for (int64_t i = stop - 1; i >= first && dtype_is_float(p->dt); i--) {
+			const struct num *x = tape_val(c->t, own[in->cell[i]]);
+			if (!(x->flags & (NUM_NAN | NUM_ANY)))
+				continue;
+			if (!is_certain_nan(x))
+				return ref_unsupported(c, "the largest of numbers that may be NaN: which of them is named is open");
+			in->cell[first] = in->cell[i];
+			in->start[k] = (uint32_t)n;
+			in->cell[n++] = in->cell[first];
+			first = stop;
+			break;
+		}
+		if (first == stop)
+			continue;
+		in->start[k] = (uint32_t)n;
+		for (int64_t i = first; i < stop; i++)
+			in->cell[n++] = in->cell[i];
+	}
+	in->start[p->windows] = (uint32_t)n;
+	in->n = n;
+	return true;
+}
+
+/* The index of what window k picked; several, where it is not decided. 0: too many. */
+static sid index_of(struct ref_ctx *c, const struct inside *in, int64_t plane, int64_t k, sid place)
+{
+	const int64_t *at, *cell = in->cell + in->start[k];
+	const int64_t n = ref_positions(c, &at, place);
+	if (n == 0)
+		return 0;
+	int64_t low = cell[at[0]] % plane, high = low;
+	for (int64_t i = 1; i < n; i++) {
+		low = MIN(low, cell[at[i]] % plane);
+		high = MAX(high, cell[at[i]] % plane);
+	}
+	if (low == high)
+		return tape_const_i(c->t, DT_I64, low);
+	struct num set = {.i = low, .rad = (double)(high - low), .dtype = DT_I64, .flags = NUM_UNDEC};
+	for (int64_t i = 0; i < n && high - low < 64; i++)
+		set.among |= (uint64_t)1 << (cell[at[i]] % plane - low);
+	return tape_sets(c->t, DT_I64, &set, 1);
+}
+
+REFERENCE(max_pool2d_with_indices, ANEW)
+{
+	const struct meta *m = meta_of(c, A_max_pool2d_with_indices_self);
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!read_pools(c, &p, m) || !find_inside(c, &in, &p))
+		return false;
+	if (p.dt == DT_B8 || dtype_info[p.dt].rows != DR_FULL)
+		return err_set(c->err, "\"max_pool2d\" not implemented for '%s'", dtype_info[p.dt].c10);
+	c->t->result = TAPE_EVERY;
+	const sid *own = ref_copies(c, ref_ids(c, c->in[A_max_pool2d_with_indices_self]), meta_numel(m), p.dt);
+	if (!leave_nans(c, &in, &p, own))
+		return false;
+	sid *entry = tape_ids(c->t, in.n), *index = tape_ids(c->t, p.windows);
+	for (int64_t k = 0; k < in.n; k++)
+		entry[k] = own[in.cell[k]];
+	const int64_t *lies = lies_as(stride, m, p.size) ? stride : NULL;
+	c->t->result = 0;
+	if (!ref_out_block(c, 0, p.dt, p.size, p.rank, lies, tape_nary(c->t, SF_KMAX, p.dt, in.start, entry, p.windows, PICK_FIRST)))
+		return false;
+	c->t->result = 1;
+	const sid place = tape_nary(c->t, SF_KARGMAX, DT_I64, in.start, entry, p.windows, PICK_FIRST);
+	for (int64_t k = 0; k < p.windows && !c->t->over; k++)
+		if (!(index[k] = index_of(c, &in, p.in[0] * p.in[1], k, place + (sid)k)))
+			return ref_unsupported(c, "an index that is open among too many");
+	return ref_out_ids(c, 1, DT_I64, p.size, p.rank, lies, index);
+}
+
+/* Do the windows of each plane step evenly through memory? PyTorch's second derivative needs them so. */
+static bool is_viewed_by_plane(const struct meta *m)
+{
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	memcpy(size, m->size, sizeof size);
+	size[m->rank - 2] *= size[m->rank - 1];
+	return meta_numel(m) == 0 || shape_view(stride, m, size, m->rank - 1);
+}
+
+REFERENCE(max_pool2d_with_indices_backward, ANEW)
+{
+	const struct meta *m = meta_of(c, A_max_pool2d_with_indices_backward_self),
+					  *ix = meta_of(c, A_max_pool2d_with_indices_backward_indices);
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m))
+		return false;
+	if (!dtype_is_float(p.dt) || dtype_info[p.dt].rows != DR_FULL)
+		return err_set(c->err, "\"max_pool2d_backward\" not implemented for '%s'", dtype_info[p.dt].c10);
+	if (!fits_result(c, &p, meta_of(c, A_max_pool2d_with_indices_backward_grad_output)))
+		return false;
+	if (!shape_equal(ix->size, ix->rank, p.size, p.rank) || ix->dtype != DT_I64)
+		return err_set(c->err, "max_pool2d_with_indices_backward: indices of size %s, %s", shape_text(c, ix->size, ix->rank),
+			dtype_info[ix->dtype].torch);
+	if (ref_has_grad(c->r, c->in[A_max_pool2d_with_indices_backward_grad_output]) && !is_viewed_by_plane(ix))
+		return ref_unsupported(c, "a derivative that views indices across their strides");
+	const int64_t *at = ref_ints(c, c->in[A_max_pool2d_with_indices_backward_indices]), plane = p.in[0] * p.in[1];
+	if (!at || !find_inside(c, &in, &p))
+		return false;
+	for (int64_t k = 0; k < p.windows; k++) { /* one entry of each window is left, the one that its index names */
+		const int64_t cell = k / (p.out[0] * p.out[1]) * plane + at[k];
+		bool found = false;
+		for (uint32_t i = in.start[k]; i < in.start[k + 1]; i++)
+			found = found || in.cell[i] == cell;
+		if (!found || at[k] < 0 || at[k] >= plane)
+			return ref_unsupported(c, "an index outside of its window: kernels do not look");
+		in.cell[k] = cell;
+		in.start[k] = (uint32_t)k;
+	}
+	in.start[p.windows] = (uint32_t)p.windows;
+	in.n = p.windows;
+	sid *entry = tape_ids(c->t, in.n);
+	const sid *grad = ref_ids(c, c->in[A_max_pool2d_with_indices_backward_grad_output]);
+	const uint32_t *start = windows_by_element(c, entry, &in, p.windows, meta_numel(m), grad);
+	const sid first = tape_nary(c->t, SF_SUM, p.dt, start, entry, meta_numel(m), 0);
 	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
 }

@@ -225,6 +225,10 @@ partitioned() { # two programs: what is printed, which targets make them, who is
 		"$bin" check "$tmp/q.prog" --target builtin:$target --quiet --expect pass >"$tmp/out" 2>&1
 		expect "$target" 0 $?
 	done
+	printf '%s\n' '# scatterproof 1' 'x = input([3], dtype=f16, seed=1)' 'y = input([3], dtype=bf16, seed=2, requires_grad=True)' 'a = neg(x)' \
+		'v = view.dtype(a, bf16)' 'm = mul.Tensor(y, v)' 'g = input([3], dtype=bf16, seed=3)' 'return (m,)' 'backward (m: g)' >"$tmp/dtypes.prog"
+	"$bin" check "$tmp/dtypes.prog" --target builtin:partitioned+recompute=0 --quiet --expect pass >"$tmp/out" 2>&1
+	expect "a saved value is viewed as another dtype" 0 $?
 	for target in partitioned+partition=1 joint+partition=1 joint+recompute=0 passes+partition=2; do
 		"$bin" check "$tmp/q.prog" --target builtin:$target >"$tmp/out" 2>"$tmp/err"
 		expect "$target" 2 $?

@@ -206,10 +206,12 @@ def literal(node, operands):
 
 def operand(fill, given):
     """An input row: its cells are what fill.py makes of it."""
-    def spec(size, stride=None, offset=0, dtype=("dtype", "f32"), fill_="dyadic", seed=0, high=0, dim=0, requires_grad=False):
+    def spec(size, stride=None, offset=0, dtype=("dtype", "f32"), fill_="dyadic", seed=0, high=0, dim=0, requires_grad=False, data=None):
         steps = [math.prod(max(n, 1) for n in size[d + 1:]) for d in range(len(size))] if stride is None else stride
         cells = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, steps))
         flat = fill.make_storage(dtype[1], cells, fill_, seed, high, dim, size, steps, offset)
+        if data is not None:
+            flat = torch.tensor(data, dtype=DT[dtype[1]])
         return Spec(DT[dtype[1]], size, steps, offset, flat)
     positional, named = given
     return spec(*positional, **{"fill_" if k == "fill" else k: v for k, v in named.items()})

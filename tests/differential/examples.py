@@ -20,7 +20,7 @@ WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"i
 GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
-FOLLOWS = ("like", "convolved_no_gradient")
+FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
@@ -62,6 +62,9 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
+        if role == "pooled_at":     # of planes [2, 5, 6]: an element of each window
+            size = self.like("max_pool2d_with_indices")
+            return self.operand(None, f"{size}, dtype=i64, data={self.pooled_at.reshape(-1).tolist()}")
         if role == "normed_no_gradient":
             return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
         if role == "moment_no_gradient":
@@ -134,6 +137,7 @@ class Example:
         f = getattr(getattr(torch.ops.aten, base), overload or "default")
         known = {q["name"]: None for q in self.table[name]["params"] if q["name"] in self.plain or (q["optional"] and "default" not in q)}
         made = f(**{k: self.plain.get(k) for k in known})
+        self.pooled_at = made[1] if isinstance(made, tuple) and len(made) == 2 else None
         return list((made[0] if isinstance(made, tuple) else made).shape)
 
     def number(self, p, other):

@@ -218,7 +218,7 @@ static struct prog *make_program(struct arena *a, int first, int n, enum dtype d
 		sb_printf(&sb, "g%d = input([", first + k);
 		for (int d = 0; d < m->rank; d++)
 			sb_printf(&sb, "%s%" PRId64, d ? ", " : "", m->size[d]);
-		sb_printf(&sb, "], dtype=%s, fill=\"normal\", seed=%d)\n", dtype_info[m->dtype].name, 7000 + first + k);
+		sb_printf(&sb, "], dtype=%s, fill=\"normal\", seed=%d)\n", dtype_info[m->dtype].name, seed_of(first + k, 0));
 	}
 	sb_puts(&sb, strstr(whole.s, "return ("));
 	int nback = 0;
