@@ -322,7 +322,7 @@ REFERENCE(mse_loss_backward, ANEW)
 	int64_t size[MAX_RANK];
 	int rank = self->rank;
 	double scalar[FORMULA_SCALARS] = {0};
-	if (!mse_operands(c, self, target, scalar))
+	if (!ref_not_on_cuda(c) || !mse_operands(c, self, target, scalar)) /* whose own gradient multiplies by 1 / n there */
 		return false;
 	memcpy(size, self->size, sizeof size);
 	if (!shape_broadcast(c, size, &rank, grad))

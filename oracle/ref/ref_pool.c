@@ -381,7 +381,7 @@ REFERENCE(max_pool2d_with_indices_backward, ANEW)
 	struct pools p;
 	struct inside in;
 	int64_t stride[MAX_RANK];
-	if (!ref_not_on_cuda(c) || !read_pools(c, &p, m))
+	if (!read_pools(c, &p, m))
 		return false;
 	if (!dtype_is_float(p.dt) || dtype_info[p.dt].rows != DR_FULL)
 		return err_set(c->err, "\"max_pool2d_backward\" not implemented for '%s'", dtype_info[p.dt].c10);
