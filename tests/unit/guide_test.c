@@ -160,7 +160,7 @@ static void corpus_covers(void)
 	CHECK(mkdtemp(dir) && source_begin(&s, &err));
 	s.guide->kept_one = keep_text;
 	s.guide->ctx = &c;
-	for (int64_t k = 0; k < 120; k++)
+	for (int64_t k = 0; k < 400; k++)
 		text_of(&sb, &s, k);
 	EXPECT_INT(c.n, s.guide->nkept);
 	EXPECT(corpus_write(&w, &c, none, dir, &a, &err), "%s", err.msg);
