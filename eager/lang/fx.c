@@ -2,6 +2,8 @@
  * around it: log prefixes, "TRACED GRAPH", `class` lines, the configuration that aot_graphs prints before. Lines of another log record
  * that got in between, which have another prefix, are left out. */
 #include "eager/lang/fx.h"
+
+#include "eager/lang/pooled.h"
 #include "eager/lang/text_reader.h"
 #include "generated/op_args.h"
 
@@ -264,6 +266,21 @@ static int64_t classes_of(const struct prog *p, const struct node *n)
 	return 1;
 }
 
+/* One after the other. */
+static int64_t choose_next(void *ctx, int64_t low, int64_t high)
+{
+	int64_t *k = ctx;
+	return low + (*k)++ % (high - low + 1);
+}
+
+static void use_as_elements(struct prog *p, const struct node *n, int node)
+{
+	const struct meta *self = node_meta(p, node_arg(n, N_self)->node);
+	int64_t k = 0;
+	if (p->node[node].op == OP_input && self->rank > 2)
+		p->node[node].arg[A_input_data] = pooled_data(p, n, self->size + self->rank - 2, node_meta(p, node), choose_next, &k);
+}
+
 void fx_positions(struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++) {
@@ -278,7 +295,9 @@ void fx_positions(struct prog *p)
 				continue;
 			const struct meta *self = node_meta(p, n->arg[of].node);
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
-			if (role == R_IDS)
+			if (role == R_POOLED_AT)
+				use_as_elements(p, n, a->node);
+			else if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
 			else if (role == R_LABELS)
 				use_as_position(p, a->node, classes_of(p, n), false, 0);

@@ -2,6 +2,7 @@
  * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
 #include "fuzz/gen/gen_internal.h"
 
+#include "eager/lang/pooled.h"
 #include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "generated/op_args.h"
@@ -647,24 +648,7 @@ static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, cons
 	return like_operand(w, m, q, OP_convolution, FIT_SAME);
 }
 
-/* For dim d of a list: one entry alone is for both, of none what `otherwise` says. */
-static int64_t entry_of(const struct node *n, int list, int d, int64_t otherwise)
-{
-	int64_t v[MAX_LIST];
-	const int given = node_ints(v, n, list);
-	return given == 0 ? otherwise : v[given == 1 ? 0 : d];
-}
-
-/* Some place of the window at `at` along dim d that is inside. */
-static int64_t place_inside(struct world *w, const struct node *n, int d, int64_t at, int64_t size)
-{
-	const int64_t kernel = entry_of(n, A_max_pool2d_with_indices_backward_kernel_size, d, 1),
-				  stride = entry_of(n, A_max_pool2d_with_indices_backward_stride, d, kernel),
-				  dilation = entry_of(n, A_max_pool2d_with_indices_backward_dilation, d, 1),
-				  start = at * stride - entry_of(n, A_max_pool2d_with_indices_backward_padding, d, 0);
-	const int64_t first = start < 0 ? (dilation - 1 - start) / dilation : 0, last = MIN(kernel - 1, (size - 1 - start) / dilation);
-	return start + choose_int(w->c, first, last) * dilation;
-}
+static int64_t choose_between(void *ctx, int64_t low, int64_t high) { return choose_int(((struct world *)ctx)->c, low, high); }
 
 /* An element of each window: kernels do not look whether it is one. In a program they lie row-major: their derivative views them. */
 static int operand_POOLED_AT(struct world *w, struct making *m, const struct param *q)
@@ -680,22 +664,7 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
 	if (node < 0)
 		return -1;
-	const struct meta *at = node_meta(w->p, node);
-	const int64_t n = meta_extent(at);
-	struct scalar *cell = ARENA_NEW(w->p->arena, struct scalar, n + 1);
-	for (int64_t i = 0; i < n; i++)
-		cell[i] = (struct scalar){SC_INT, 0, 0};
-	for (int64_t k = 0; k < meta_numel(at); k++) {
-		int64_t index[MAX_RANK], rest = k, where = at->offset;
-		for (int d = at->rank - 1; d >= 0; d--) {
-			index[d] = rest % at->size[d];
-			rest /= at->size[d];
-			where += index[d] * at->stride[d];
-		}
-		const int64_t y = place_inside(w, &pooled, 0, index[at->rank - 2], plane[0]);
-		cell[where].i = y * plane[1] + place_inside(w, &pooled, 1, index[at->rank - 1], plane[1]);
-	}
-	w->p->node[node].arg[A_input_data] = arg_data(w->p, cell, (int)n);
+	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, plane, node_meta(w->p, node), choose_between, w);
 	w->fact[node].usable = false; /* of these windows alone */
 	return node;
 }
