@@ -1,5 +1,5 @@
-/* norm.c: what shape rules of group norm check that none of their bodies' rows refuses, and what of it is not taken: where versions of
- * PyTorch differ, and layouts for which it has other kernels. */
+/* norm.c: what shape rules of group norm and batch norm check that none of their bodies' rows refuses, and what of them is not taken: where
+ * versions of PyTorch differ, and layouts for which it has other kernels. */
 #include "eager/ops/body.h"
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"
@@ -131,4 +131,90 @@ bool meta_group_norm_backward(struct meta_ctx *c)
 	if (!operand(c, N_weight) && (asked[1] || asked[2]))
 		return err_limit(c->err, "gradients of a weight or bias without a weight: 2.11 refuses them");
 	return meta_body(c);
+}
+
+/* ---- batch norm ---- */
+
+static const int batch_parameters[4] = {N_weight, N_bias, N_running_mean, N_running_var};
+
+/* PyTorch does not look at their sizes, and has other kernels for strides of weight and bias. */
+static bool batch_parameters_fit(const struct meta_ctx *c, const struct meta *input, const int *name, int n)
+{
+	for (int k = 0; k < n; k++) {
+		const struct meta *m = operand(c, name[k]);
+		if (m && (m->rank != 1 || m->size[0] != input->size[1] || !meta_is_contiguous(m)))
+			return err_limit(c->err, "a parameter that is not one number for each channel, at which PyTorch does not look");
+	}
+	return true;
+}
+
+static bool batch_dtypes(const struct meta_ctx *c, const struct meta *input, const int *name, int n)
+{
+	for (int k = 0; k < n; k++) {
+		const struct meta *m = operand(c, name[k]);
+		if (m && m->dtype != input->dtype)
+			return err_limit(c->err, "parameters of another dtype than input");
+	}
+	return true;
+}
+
+static bool vectors(const struct meta_ctx *c, const int *name, int n)
+{
+	for (int k = 0; k < n; k++)
+		if (operand(c, name[k]) && operand(c, name[k])->rank != 1)
+			return err_limit(c->err, "moments that are no vector");
+	return true;
+}
+
+static bool batch_layout(const struct meta_ctx *c, const struct meta *input)
+{
+	return (!meta_is_channels_last(input) && meta_is_contiguous(input))
+		|| err_limit(c->err, "%s of an input that is not contiguous, for which PyTorch has other kernels", op_info[c->n->op].name);
+}
+
+static bool training(const struct meta_ctx *c, int name)
+{
+	const int k = op_arg(c->n->op, name);
+	return k >= 0 && c->n->arg[k].b;
+}
+
+bool meta_batch_norm(struct meta_ctx *c)
+{
+	const struct meta *input = operand(c, N_input), *parameter[4];
+	char is[SIZES_TEXT];
+	for (int k = 0; k < 4; k++)
+		parameter[k] = operand(c, batch_parameters[k]);
+	if (input->rank < 2)
+		return err_limit(c->err, "%s of an input without channels", op_info[c->n->op].name);
+	if (!body_takes_self(c) || !mixed_dtypes(c, input, parameter, 4) || !batch_dtypes(c, input, batch_parameters, 4))
+		return false;
+	if (training(c, N_training) && meta_numel(input) == 0)
+		return err_set(
+			c->err, "input tensor must have at least one element, but got input_sizes = %s", sizes_text(is, input->size, input->rank));
+	if (!batch_parameters_fit(c, input, batch_parameters, 4))
+		return false;
+	if (training(c, N_training) && dtype_is_narrow(input->dtype))
+		return err_limit(c->err, "%s of halves: what moments are rounded to is not modelled", op_info[c->n->op].name);
+	if (training(c, N_training) && !(c->n->arg[op_arg(c->n->op, N_eps)].scalar.f > 0))
+		return err_limit(c->err, "%s without a positive eps: the inverse deviation of equal elements is 0", op_info[c->n->op].name);
+	return batch_layout(c, input) && meta_body(c);
+}
+
+static const int batch_backward_parameters[5] = {N_weight, N_running_mean, N_running_var, N_save_mean, N_save_invstd};
+
+bool meta_batch_norm_backward(struct meta_ctx *c)
+{
+	const struct meta *input = operand(c, N_input), *grad = operand(c, N_grad_out);
+	const bool train = training(c, N_train);
+	const int read[3] = {N_weight, train ? N_save_mean : N_running_mean, train ? N_save_invstd : N_running_var};
+	if (input->rank < 2 || !meta_same_sizes(grad, input) || grad->dtype != input->dtype || !operand(c, read[1]) || !operand(c, read[2]))
+		return err_limit(c->err, "operands unlike those that the forward part has and gives");
+	if (!body_takes_self(c) || !batch_dtypes(c, input, batch_backward_parameters, 5) || !vectors(c, batch_backward_parameters, 5)
+		|| !batch_parameters_fit(c, input, read, 3))
+		return false;
+	if (meta_numel(input) == 0)
+		return err_limit(c->err, "%s of no elements: PyTorch divides by their number", op_info[c->n->op].name);
+	if (dtype_is_narrow(input->dtype) && (train || !meta_is_contiguous(grad) || meta_is_channels_last(grad)))
+		return err_limit(c->err, "%s of halves: what moments are rounded to is not modelled", op_info[c->n->op].name);
+	return batch_layout(c, input) && meta_body(c);
 }

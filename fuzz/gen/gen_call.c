@@ -164,6 +164,9 @@ static bool wrong_sizes(struct world *w, struct node *input)
 /* PyTorch 2.11's kernel does not look at the number of samples, and writes beyond its result. */
 static bool takes_any_samples(int op) { return op == OP_avg_pool2d_backward; }
 
+/* Batch norm's looks at no sizes of parameters: it reads beyond them. */
+static bool reads_any_sizes(int op) { return op == OP_batch_norm_functional || op == OP_batch_norm_no_training; }
+
 /* Kernels of these check what is in range; those of embeddings do not. */
 static bool checks_positions(enum role r) { return role_is_positions(r) && r != R_IDS && r != R_ROWS; }
 
@@ -181,7 +184,7 @@ static bool wrong_operand(struct world *w, int op, const struct param *q, int op
 		input->arg[A_input_high] = arg_int(3 * high + 2);
 		return true;
 	}
-	if (trusts || takes_any_samples(op) || (choose_chance(w->c, 50) && !role_is_positions(q->role))) {
+	if (trusts || takes_any_samples(op) || reads_any_sizes(op) || (choose_chance(w->c, 50) && !role_is_positions(q->role))) {
 		input->arg[A_input_dtype] = arg_dtype(any_dtype(w));
 		return true;
 	}

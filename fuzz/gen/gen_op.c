@@ -633,6 +633,33 @@ static int operand_PER_GROUP_NO_GRADIENT(struct world *w, struct making *m, cons
 	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = true, .row_major = true});
 }
 
+/* Of no elements PyTorch's backward divides by their number, which ends its process. */
+static int moments(struct world *w, const struct making *m, bool positive)
+{
+	const struct shape s = {.rank = 1, .size = {m->meta.size[1]}};
+	if (meta_numel(&m->meta) == 0)
+		return -1;
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true, .positive = positive, .row_major = true});
+}
+
+static int operand_RUNNING(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q; /* nobody differentiates by it */
+	return moments(w, m, false);
+}
+
+static int operand_RUNNING_VARIANCE(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return moments(w, m, true);
+}
+
+static int operand_SAVED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	return moments(w, m, true);
+}
+
 static int operand_SAMPLED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
 
 /* What slides, as it was drawn (value_SLIDING). */
@@ -777,6 +804,9 @@ static int order_of(enum role r) { return role_has(r, RF_FOLLOWS_LAST) ? 2 : rol
 static bool may_be_none(const struct making *m, int k)
 {
 	const int asks = op_arg(m->op, N_output_mask), weight = op_arg(m->op, N_weight), bias = op_arg(m->op, N_bias);
+	const int train = op_arg(m->op, N_train); /* then saved moments are read, else running ones */
+	if (train >= 0 && k != weight)
+		return m->arg[train].b != (param_of(m, k)->role == R_SAVED_NO_GRADIENT);
 	if (asks < 0 || (k != weight && k != bias))
 		return true;
 	const bool *asked = m->arg[asks].bools;

@@ -74,6 +74,8 @@ class Example:
             return self.operand([4])
         if role == "per_channel_no_gradient":
             return self.operand(None, "[4], seed={s}")
+        if role in ("running", "running_variance", "saved_no_gradient"):
+            return self.operand(None, '[4], seed={s}' + ("" if role == "running" else ', fill="positive"'))
         if role == "per_group_no_gradient":
             return self.operand(None, '[2, 2], seed={s}, fill="positive"')
         if role in ("samples_no_gradient", "sampled_no_gradient"):

@@ -207,7 +207,8 @@ def gradient(op, call, i, run, want, got, stats):
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():
             s = torch.maximum(s, x.max() * g.max())
-            if op["licence"] == "NORM":     # what goes through the moments is in proportion to rstd^3 and to squares
+            # what goes through the moments is in proportion to rstd^3 and to squares; batch norm that does not train keeps none
+            if op["licence"] == "NORM" and run.outs[2].numel():
                 s = torch.maximum(s, x.max() ** 2 * g.max() * run.outs[2].detach().double().nan_to_num(0, 0, 0).max().clamp(min=1) ** 3)
     # rounded to the result's dtype on the way
     coarse = [g.dtype for g in run.gouts if g is not None and torch.finfo(g.dtype).eps > torch.finfo(want.dtype).eps]

@@ -26,7 +26,7 @@
 enum { SKIP = 77, NEAREST = 8, PER_PROGRAM = 32, MAX_TARGETS = 8, MAX_JOBS = 64, MAX_TASKS = 2048 };
 
 /* ---- tables ---- */
-enum scale { PLAIN, WIDE, NARROW };
+enum scale { PLAIN, WIDE, NARROW, NO_HALVES };
 struct probe {
 	const char *inputs;
 	enum scale scale;
@@ -73,6 +73,9 @@ static const double factors[][NDTYPES][3] = {
 		[DT_F16] = {0x1p-6, 1, 8}},
 };
 static const enum dtype dtypes[] = {DT_F32, DT_F64, DT_F16, DT_BF16};
+
+/* What a probe is of in a program of dt. */
+static enum dtype dtype_in(int probe, enum dtype dt) { return probes[probe].scale == NO_HALVES && dtype_is_narrow(dt) ? DT_F32 : dt; }
 
 /* ---- programs ---- */
 /* `$x` becomes p7_x, and `@` the dtype. */
@@ -127,7 +130,7 @@ static const char *put_input(struct strbuf *sb, const char *s, int probe, enum d
 	if (selects)
 		return s + strspn(s, " ");
 	const char *scaled = positive ? "1" : "";
-	if (scale == PLAIN || !str_starts(size, "3,")) {
+	if (scale == PLAIN || scale == NO_HALVES || !str_starts(size, "3,")) {
 		sb_printf(sb, "p%d_%c%s = mul.Scalar(p%d_%c0, ", probe, name[0], scaled, probe, name[0]);
 		put_scalar(sb, factors[PLAIN][dt][0]);
 		sb_puts(sb, ")\n");
@@ -201,7 +204,7 @@ static struct prog *make_program(struct arena *a, int first, int n, enum dtype d
 	sb_puts(&sb, "# scatterproof 1\n");
 	put_scales(&sb, dt);
 	for (int k = first; k < first + n; k++)
-		put_probe(&sb, k, dt);
+		put_probe(&sb, k, dtype_in(k, dt));
 	sb_puts(&whole, sb.s);
 	sb_puts(&whole, "return (");
 	for (int k = first; k < first + n; k++)
@@ -285,9 +288,11 @@ static void cover(struct coverage *c, enum dtype dt)
 	for (int first = 0; first < ARRAY_LEN(probes); first += PER_PROGRAM) {
 		const struct prog *p = make_program(&a, first, MIN(PER_PROGRAM, ARRAY_LEN(probes) - first), dt);
 		for (int k = 0; k < p->nret; k++) {
-			int op = probed_op(p, p->ret[k]);
-			c->value[op] |= DTS(dt);
-			c->gradient[op] |= differentiable(p, p->ret[k], first + k) ? DTS(dt) : 0;
+			const int op = probed_op(p, p->ret[k]);
+			const unsigned of = DTS(dtype_in(first + k, dt));
+			c->value[op] |= of;
+			if (differentiable(p, p->ret[k], first + k)) /* NO_HALVES says that theirs are not taken */
+				c->gradient[op] |= of | (probes[first + k].scale == NO_HALVES ? DTS_NARROW : 0);
 		}
 	}
 	arena_free(&a);
@@ -298,7 +303,7 @@ static bool has_derivative(int op)
 {
 	for (int k = 0; k < op_info[op].nparam; k++)
 		if ((op_info[op].param[k].kind == K_TENSOR || op_info[op].param[k].kind == K_TENSORS)
-			&& !role_has(op_info[op].param[k].role, RF_NO_GRADIENT))
+			&& !role_has(op_info[op].param[k].role, RF_NO_GRADIENT | RF_CONSTANT))
 			return !op_has(op, T_NONDIFF);
 	return false;
 }
@@ -333,6 +338,7 @@ static void add_entry(const struct licence_profile *l, const struct prog *p, int
 	const int rules = licence_entry(l, op);
 	CHECK(nentry < ARRAY_LEN(entries));
 	struct entry *e = &entries[nentry++];
+	dt = dtype_in(probe, dt);
 	if (rules == LC_CONVERT && !gradient)
 		dt = want->meta.dtype;
 	*e = (struct entry){
@@ -384,11 +390,12 @@ static void add_unjudged(const struct runner *r, const struct prog *p, const str
 {
 	int op = probed_op(p, p->ret[0]);
 	const int rules = licence_entry(&r->l, op);
+	const enum dtype dt = dtype_in(k->first, k->dt);
 	CHECK(nentry < ARRAY_LEN(entries));
 	char *why = xmalloc(strlen(o->why) + 1);
 	strcpy(why, o->why);
 	entries[nentry++] = (struct entry){
-		.row = r->l.rule[rules][k->dt].row, .probe = k->first, .op = op, .rules = rules, .dt = k->dt, .target = r->name, .reason = why};
+		.row = r->l.rule[rules][dt].row, .probe = k->first, .op = op, .rules = rules, .dt = dt, .target = r->name, .reason = why};
 }
 
 static void measure_all(const struct runner *r, const struct slot *s, const struct result *got, struct arena *a)

@@ -74,7 +74,7 @@ class Run:
                 leaf = None
                 # PyTorch's gradient of it is wrong, or it has none.
                 role = op["params"][t.where[0]]["role"]
-                if role in ("packed", "class_weights", "total") or role.endswith("no_gradient"):
+                if role in ("packed", "class_weights", "total", "running", "running_variance") or role.endswith("no_gradient"):
                     out.append((t.tensor(), None))
                     continue
                 if calls.has_gradient(t.dtype) and (i == 0 or not only_self):
