@@ -37,7 +37,8 @@ static const struct reading readings[] = {
 		"const struct scalar *a_%1$s = node_given(x->n, %2$d) ? &x->n->arg[%2$d].scalar : NULL;", V_SCALAR, V_MAYBE_SCALAR},
 	{"K_BOOL", "const bool a_%1$s = x->n->arg[%2$d].b;", NULL, V_BOOL, V_BOOL},
 	{"K_DTYPE", "const int a_%1$s = node_given(x->n, %2$d) ? (int)x->n->arg[%2$d].dtype : -1;", NULL, V_DTYPE, V_DTYPE},
-	{"K_FLOAT", "const double a_%1$s = x->n->arg[%2$d].scalar.f;", NULL, V_REAL, V_REAL},
+	{"K_FLOAT", "const double a_%1$s = x->n->arg[%2$d].scalar.f;",
+		"const struct scalar *a_%1$s = node_given(x->n, %2$d) ? &x->n->arg[%2$d].scalar : NULL;", V_REAL, V_MAYBE_SCALAR},
 	{"K_BOOLS", "const bool *a_%1$s = x->n->arg[%2$d].bools;", NULL, V_BOOLS, V_BOOLS},
 	{"K_STR", "const char *a_%1$s = x->n->arg[%2$d].str;", NULL, V_STR, V_STR},
 };

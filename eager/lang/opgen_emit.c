@@ -20,7 +20,7 @@ static const struct emit_kind emit_kinds[] = {
 	{"K_DTYPE", "int %1$s", "%1$s < 0 ? (struct arg){0} : arg_dtype((enum dtype)%1$s)", NULL, NULL},
 	{"K_FORMAT", NULL, NULL, NULL, NULL}, /* no parameter: nobody who builds rows asks for another than the default */
 	{"K_STR", "const char *%1$s", "arg_str(b->p, %1$s)", NULL, NULL},
-	{"K_FLOAT", "double %1$s", "arg_scalar_f(%1$s)", NULL, NULL},
+	{"K_FLOAT", "double %1$s", "arg_scalar_f(%1$s)", "const struct scalar *%1$s", "build_maybe_scalar(%1$s)"},
 	{"K_BOOLS", "const bool *%1$s, int n_%1$s", "arg_bools(b->p, %1$s, n_%1$s)", NULL, NULL},
 };
 

@@ -177,7 +177,7 @@ static void put_argument(struct expr_parser *p, struct strbuf *out, int row, int
 		sb_printf(out, "%s, n_%s", v->text, v->text);
 	else if (str_eq(kind, "K_SIZE") || str_eq(kind, "K_INTS") || str_eq(kind, "K_DIMS"))
 		put_list_argument(p, out, v);
-	else if (str_eq(kind, "K_SCALAR"))
+	else if (str_eq(kind, "K_SCALAR") || (str_eq(kind, "K_FLOAT") && p->args[row].optional[k]))
 		put_scalar_argument(p, out, p->args[row].optional[k], v);
 	else if (str_eq(kind, "K_FLOAT") && is_number(v))
 		sb_puts(out, v->text);
@@ -304,6 +304,7 @@ static const struct word words[] = {
 	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
+	{"attention_scale", "body_attention_scale", V_REAL, 2, {V_TENSOR, V_MAYBE_SCALAR}, 0},
 	{"scale", "vjp_scale", V_TENSOR, 2, {V_TENSOR, V_SCALAR}, 1},
 	{"inverse", "vjp_inverse", V_TENSOR, 1, {V_TENSOR}, 3},
 	{"gelu_curvature", "vjp_gelu_curvature", V_TENSOR, 2, {V_TENSOR, V_STR}, 28},

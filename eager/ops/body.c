@@ -7,6 +7,8 @@
 #include "eager/ops/row_rules.h"
 #include "generated/op_id.h"
 
+#include <math.h>
+
 bool body_append(struct body *x)
 {
 	for (int k = 0; k < MAX_OUTS; k++) {
@@ -197,4 +199,9 @@ double body_real(const struct build *b, struct scalar s)
 {
 	(void)b;
 	return s.kind == SC_FLOAT ? s.f : (double)s.i;
+}
+
+double body_attention_scale(const struct build *b, int query, const struct scalar *s)
+{
+	return s ? body_real(b, *s) : 1 / sqrt((double)body_size(b, query, -1));
 }

@@ -662,6 +662,45 @@ static int operand_SAVED_NO_GRADIENT(struct world *w, struct making *m, const st
 
 static int operand_SAMPLED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SAME(w, m, q); }
 
+static struct shape keys_of(struct world *w, const struct making *m)
+{
+	struct shape s = shape_of(&m->meta);
+	const int key = op_arg(m->op, N_key);
+	s.size[2] = m->arg[key].tag == ARG_TENSOR ? node_meta(w->p, m->arg[key].node)->size[2] : choose_int(w->c, 1, 7);
+	return s;
+}
+
+/* PyTorch divides by the number of features and of queries, which ends its process. */
+static int operand_KEYS(struct world *w, struct making *m, const struct param *q)
+{
+	return meta_numel(&m->meta) == 0 ? -1 : operand(w, m, q, m->meta.dtype, keys_of(w, m), FIT_SAME);
+}
+
+static int operand_KEYED(struct world *w, struct making *m, const struct param *q) { return operand_KEYS(w, m, q); }
+static int operand_KEYS_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_KEYS(w, m, q); }
+static int operand_KEYED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_KEYS(w, m, q); }
+
+static int operand_SCORES_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape keys = keys_of(w, m);
+	struct shape s = shape_of(&m->meta);
+	(void)q; /* nobody differentiates by it */
+	s.size[3] = keys.size[2];
+	if (choose_chance(w->c, 50))
+		s = (struct shape){.rank = 2, .size = {s.size[2], s.size[3]}};
+	for (int d = 0; d < s.rank; d++)
+		s.size[d] = choose_chance(w->c, 25) ? 1 : s.size[d];
+	return add_input(w, &s, &(struct input_spec){.dtype = m->meta.dtype, .no_grad = true});
+}
+
+static int operand_PER_QUERY_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = shape_of(&m->meta);
+	(void)q;
+	s.rank = 3;
+	return add_input(w, &s, &(struct input_spec){.dtype = dtype_compute(m->meta.dtype), .no_grad = true});
+}
+
 /* What slides, as it was drawn (value_SLIDING). */
 static int operand_FILTER(struct world *w, struct making *m, const struct param *q)
 {

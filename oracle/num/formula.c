@@ -103,11 +103,11 @@ static int call(struct parser *p, const char *name)
 		expect(p, ')');
 		return append(p, s);
 	}
-	if (str_eq(name, "either")) {
+	if (str_eq(name, "either") || str_eq(name, "order")) {
 		expect(p, ',');
 		int other = choice(p);
 		expect(p, ')');
-		return append_pair(p, STEP_EITHER, s.x, other);
+		return append_pair(p, str_eq(name, "either") ? STEP_EITHER : STEP_ORDER, s.x, other);
 	}
 	expect(p, ')');
 	if (str_eq(name, "stored")) {
@@ -307,7 +307,7 @@ static bool mark_last(struct formula_steps *s, int k, bool on_the_way)
 	t->last = true;
 	if (t->kind == STEP_NEG || t->kind == STEP_WITHIN)
 		return mark_last(s, t->x, true);
-	if (t->kind == STEP_EITHER) {
+	if (t->kind == STEP_EITHER || t->kind == STEP_ORDER) {
 		mark_last(s, t->x, true);
 		mark_last(s, t->y, true);
 	}

@@ -35,6 +35,7 @@ enum step_kind {
 	STEP_MOST,
 	STEP_SAME,
 	STEP_EITHER,
+	STEP_ORDER, /* one number, rounded in the steps of x or in those of y */
 	STEP_CHOOSE,
 	STEP_CALL,
 	STEP_SUM,

@@ -148,7 +148,7 @@ static void run_either(const struct runner *r, const struct formula_step *s, str
 	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
 	int da = stride_of(r, s->x), db = stride_of(r, s->y);
 	for (int64_t i = 0; i < n; i++, a += da, b += db) {
-		num_put(&y[i], num_either(a, b));
+		num_put(&y[i], s->kind == STEP_EITHER ? num_either(a, b) : num_hull(a, b));
 		if (s->last && (not_rounded(&r->s->step[s->x]) || not_rounded(&r->s->step[s->y])))
 			how_last(&y[i], r->h);
 	}
@@ -258,7 +258,8 @@ static void run_step(const struct runner *r, int k)
 	case STEP_LESS:
 	case STEP_MOST:
 	case STEP_SAME: run_comparison(r, s, y, n); return;
-	case STEP_EITHER: run_either(r, s, y, n); return;
+	case STEP_EITHER:
+	case STEP_ORDER: run_either(r, s, y, n); return;
 	case STEP_CHOOSE: run_choice(r, s, y, n); return;
 	case STEP_NEG:
 		for (int64_t i = 0; i < n; i++)

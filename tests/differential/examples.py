@@ -78,7 +78,13 @@ class Example:
             return self.operand(None, '[4], seed={s}' + ("" if role == "running" else ', fill="positive"'))
         if role == "per_group_no_gradient":
             return self.operand(None, '[2, 2], seed={s}, fill="positive"')
-        if role in ("samples_no_gradient", "sampled_no_gradient"):
+        if role in ("keys", "keyed"):   # of heads [2, 2, 3, 4]
+            return self.operand([2, 2, 5, 4])
+        attention = {"keys_no_gradient": "[2, 2, 5, 4]", "keyed_no_gradient": "[2, 2, 5, 4]", "scores_no_gradient": "[3, 5]",
+                     "per_query_no_gradient": "[2, 2, 3]"}
+        if role in attention:
+            return self.operand(None, attention[role] + ", seed={s}")
+        if role in ("samples_no_gradient", "sampled_no_gradient", "heads_no_gradient"):
             self.size = json.loads(p["example"]) if p["self"] else self.size
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(None, f"{self.size}, seed={{s}}")

@@ -59,6 +59,7 @@ def bits(op, want, got, call=None):
 # A NaN or infinite factor makes NaN with what lies in the padding in kernels that multiply by the 0 there, in double among them; a
 # result that is finite has met none.
 SLIDES = {"convolution", "convolution_backward"}
+ATTENTION = {"_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention_for_cpu_backward"}
 
 
 def near(op, want, got, ref, stats, scale=None, unit=None, call=None, lost=0):
@@ -96,7 +97,7 @@ def near(op, want, got, ref, stats, scale=None, unit=None, call=None, lost=0):
         overflowed = ~g.isfinite() | ~w.isfinite()
     fuzz = 16 * max(1, sum(t.numel() for t in call.tensors)) if call is not None and op["licence"] == "PROD" else 8
     loose = (err <= fuzz * u) | (err <= 8 * terr) | (err <= 2 * worst) | (err <= 4 * ulp(torch.maximum(s, r.abs()), unit)) | overflowed
-    if op["name"] in SLIDES:    # where magnitudes add up to infinity, terms of either sign may have done so first
+    if op["name"] in SLIDES | ATTENTION:    # where magnitudes add up to infinity, terms of either sign may have done so first
         loose |= (err <= lost + 4 * ulp(torch.maximum(s, r.abs()), unit)) | (s.isinf() & r.isfinite())
     stats["loose"] += int((loose & ~ok).sum())
     ok = ok | loose
@@ -207,6 +208,10 @@ def gradient(op, call, i, run, want, got, stats):
         g = torch.cat([g.double().nan_to_num(0, 0, 0).abs().reshape(-1) for g in run.gouts if g is not None])
         if x.numel() and g.numel():
             s = torch.maximum(s, x.max() * g.max())
+            if op["name"] in ATTENTION:    # g * value that cancels out, times query or key; and weights from rounded scores
+                scale = abs(float(call.python_args([t.tensor() for t in call.tensors])[1].get("scale") or 1))
+                terms = sum(call.tensors[1].size[2:])
+                s = torch.maximum(s, terms * x.max() ** 2 * g.max() * (1 + scale * x.max() ** 2))
             # what goes through the moments is in proportion to rstd^3 and to squares; batch norm that does not train keeps none
             if op["licence"] == "NORM" and run.outs[2].numel():
                 s = torch.maximum(s, x.max() ** 2 * g.max() * run.outs[2].detach().double().nan_to_num(0, 0, 0).max().clamp(min=1) ** 3)

@@ -87,7 +87,8 @@ static inline bool formula_arb(arb_struct *out, const struct formula_text *text,
 			case STEP_LESS:
 			case STEP_MOST:
 			case STEP_SAME: arb_set_si(y, arb_compared(t->kind, x, &v[t->y][s->step[t->y].per_row ? 0 : i])); break;
-			case STEP_EITHER: arb_union(y, x, &v[t->y][s->step[t->y].per_row ? 0 : i], prec); break;
+			case STEP_EITHER:
+			case STEP_ORDER: arb_union(y, x, &v[t->y][s->step[t->y].per_row ? 0 : i], prec); break;
 			case STEP_CHOOSE: {
 				const arb_struct *yes = &v[t->y][s->step[t->y].per_row ? 0 : i], *no = &v[t->z][s->step[t->z].per_row ? 0 : i];
 				if (arb_is_negative(x))

@@ -72,8 +72,9 @@ static inline bool formula_drawn(double *out, const struct drawn *d, const struc
 			case STEP_MOST: y = x <= v[t->y][s->step[t->y].per_row ? 0 : i]; break;
 			case STEP_SAME: y = x == v[t->y][s->step[t->y].per_row ? 0 : i]; break;
 			case STEP_EITHER:
+			case STEP_ORDER:
 			case STEP_CHOOSE: {
-				const int from = t->kind == STEP_EITHER ? (d->coin() ? t->x : t->y) : x != 0 ? t->y : t->z;
+				const int from = t->kind == STEP_EITHER || t->kind == STEP_ORDER ? (d->coin() ? t->x : t->y) : x != 0 ? t->y : t->z;
 				y = v[from][s->step[from].per_row ? 0 : i];
 				if (t->last && s->step[from].kind >= STEP_NUMBER && !s->step[from].last)
 					y = d->result(d->exec, y);
