@@ -243,7 +243,8 @@ bool meta_huber_loss(struct meta_ctx *c)
 bool meta_huber_loss_backward(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_huber_loss_backward_self], *grad = c->in[A_huber_loss_backward_grad_output];
-	if (!alike(c, self, c->in[A_huber_loss_backward_target]) || !arriving(c, grad, self))
+	const struct meta *target = c->in[A_huber_loss_backward_target];
+	if (!paired(c, self, target) || !arriving(c, grad, self) || !alike(c, self, target))
 		return false;
 	if (grad->rank && node_int(c->n, A_huber_loss_backward_reduction) != 0)
 		return err_limit(c->err, "a gradient with dimensions for a loss of all");
