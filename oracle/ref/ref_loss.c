@@ -294,8 +294,8 @@ static void held_back(struct ref_ctx *c, const sid *out[2], const sid *const x[3
 		out[k] = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[k], n), n);
 }
 
-/* stride: of a loss of each pair; value: what it loses, rounded; held: the share of each in the result, whose derivative is one kernel that knows how many there
- * are. Their sum or mean is an operator of the dtype. */
+/* stride: of a loss of each pair; value: what it loses, rounded; held: the share of each in the result, whose derivative is one kernel that
+ * knows how many there are. Their sum or mean is an operator of the dtype. */
 static bool reduced(struct ref_ctx *c, const struct meta *self, const int64_t *stride, const sid *value, const sid *held)
 {
 	const int64_t reduction = ref_arg_int(c, shape_param(c, N_reduction)), n = meta_numel(self);
