@@ -425,7 +425,8 @@ static struct expr_value call(struct expr_parser *p, const char *name)
 static struct expr_value name(struct expr_parser *p)
 {
 	static const char *const constant[][2] = {{"True", "true"}, {"False", "false"}, {"inf", "INFINITY"}, {"b8", "(int)DT_B8"},
-		{"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"f32", "(int)DT_F32"}, {"f64", "(int)DT_F64"}};
+		{"u8", "(int)DT_U8"}, {"i64", "(int)DT_I64"}, {"f16", "(int)DT_F16"}, {"bf16", "(int)DT_BF16"}, {"f32", "(int)DT_F32"},
+		{"f64", "(int)DT_F64"}};
 	char word[32];
 	expr_word(p, word);
 	if (expr_eat(p, "("))

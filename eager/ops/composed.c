@@ -192,30 +192,85 @@ bool meta_nll_loss_backward(struct meta_ctx *c)
 /* ---- mse_loss ---- */
 
 /* PyTorch takes operands that broadcast, and of two dtypes; of those its backward raises, or gives a gradient of other sizes. */
-static bool alike(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+static bool paired(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
 {
 	const int64_t reduction = node_int(c->n, op_arg(c->n->op, N_reduction));
 	if (self->dtype != target->dtype)
 		return err_limit(c->err, "%s of two dtypes", op_info[c->n->op].name);
 	if (!meta_same_sizes(self, target))
 		return err_limit(c->err, "%s of operands that broadcast", op_info[c->n->op].name);
-	if (reduction < 0 || reduction > 2)
-		return err_limit(c->err, "reduction %lld", (long long)reduction);
-	return dtype_is_float(self->dtype) || dtype_refuse(c->n->op, self->dtype, c->err);
+	return (reduction >= 0 && reduction <= 2) || err_limit(c->err, "reduction %lld", (long long)reduction);
+}
+
+static bool alike(const struct meta_ctx *c, const struct meta *self, const struct meta *target)
+{
+	return paired(c, self, target) && (dtype_is_float(self->dtype) || dtype_refuse(c->n->op, self->dtype, c->err));
 }
 
 bool meta_mse_loss(struct meta_ctx *c) { return alike(c, c->in[A_mse_loss_self], c->in[A_mse_loss_target]) && meta_body(c); }
 
-bool meta_mse_loss_backward(struct meta_ctx *c)
+/* What arrives at a loss: it broadcasts to self. */
+static bool arriving(const struct meta_ctx *c, const struct meta *grad, const struct meta *self)
 {
-	const struct meta *self = c->in[A_mse_loss_backward_self], *grad = c->in[A_mse_loss_backward_grad_output];
-	if (!alike(c, self, c->in[A_mse_loss_backward_target]))
-		return false;
 	if (grad->dtype != self->dtype)
-		return err_limit(c->err, "mse_loss_backward of two dtypes: 2.11 refuses, 2.15 computes");
+		return err_limit(c->err, "%s of two dtypes: some refuse, some compute", op_info[c->n->op].name);
 	for (int d = 1; d <= grad->rank; d++)
 		if (grad->rank > self->rank || (grad->size[grad->rank - d] != 1 && grad->size[grad->rank - d] != self->size[self->rank - d]))
 			return err_limit(c->err, "a gradient that does not broadcast to self");
+	return true;
+}
+
+bool meta_mse_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_mse_loss_backward_self], *grad = c->in[A_mse_loss_backward_grad_output];
+	return alike(c, self, c->in[A_mse_loss_backward_target]) && arriving(c, grad, self) && meta_body(c);
+}
+
+/* ---- huber_loss, smooth_l1_loss ---- */
+
+bool meta_huber_loss(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_huber_loss_self], *target = c->in[A_huber_loss_target];
+	if (!paired(c, self, target))
+		return false;
+	if (!(c->n->arg[A_huber_loss_delta].scalar.f > 0))
+		return err_set(c->err, "huber_loss does not support non-positive values for delta.");
+	return alike(c, self, target) && meta_body(c);
+}
+
+/* PyTorch's gradient by grad_output is 0-d where there is a reduction, and autograd takes it for no other sizes. Vectors and tails of one
+ * kernel differ where delta is negative. */
+bool meta_huber_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_huber_loss_backward_self], *grad = c->in[A_huber_loss_backward_grad_output];
+	const struct meta *target = c->in[A_huber_loss_backward_target];
+	if (!paired(c, self, target) || !arriving(c, grad, self) || !alike(c, self, target))
+		return false;
+	if (grad->rank && node_int(c->n, A_huber_loss_backward_reduction) != 0)
+		return err_limit(c->err, "a gradient with dimensions for a loss of all");
+	if (!(c->n->arg[A_huber_loss_backward_delta].scalar.f > 0))
+		return err_limit(c->err, "huber_loss_backward where delta is not positive");
+	return meta_body(c);
+}
+
+bool meta_smooth_l1_loss(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_smooth_l1_loss_self], *target = c->in[A_smooth_l1_loss_target];
+	if (!paired(c, self, target))
+		return false;
+	if (!(c->n->arg[A_smooth_l1_loss_beta].scalar.f >= 0))
+		return err_set(c->err, "smooth_l1_loss does not support negative values for beta.");
+	return alike(c, self, target) && meta_body(c);
+}
+
+/* As huber_loss_backward's delta. */
+bool meta_smooth_l1_loss_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_smooth_l1_loss_backward_self], *grad = c->in[A_smooth_l1_loss_backward_grad_output];
+	if (!alike(c, self, c->in[A_smooth_l1_loss_backward_target]) || !arriving(c, grad, self))
+		return false;
+	if (!(c->n->arg[A_smooth_l1_loss_backward_beta].scalar.f >= 0))
+		return err_limit(c->err, "smooth_l1_loss_backward where beta is negative");
 	return meta_body(c);
 }
 

@@ -784,6 +784,14 @@ static bool value_REDUCTION(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* One that halves do not hold, too. */
+static bool value_BEND(struct world *w, struct making *m, int k)
+{
+	static const double values[] = {1, 0.5, 0.3, 2, 0.125};
+	m->arg[k] = arg_scalar_f(values[choose_below(w->c, ARRAY_LEN(values))]);
+	return true;
+}
+
 static bool value_IGNORED(struct world *w, struct making *m, int k)
 {
 	const int64_t classes = m->meta.size[m->meta.rank - 1];

@@ -769,6 +769,12 @@ static int operand_LOSS(struct world *w, struct making *m, const struct param *q
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
+static int operand_LOSS_OF(struct world *w, struct making *m, const struct param *q)
+{
+	const bool each = m->arg[op_arg(m->op, N_reduction)].i.value == 0;
+	return each ? operand_BCAST_TO(w, m, q) : operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
+}
+
 static int operand_INDEX1(struct world *w, struct making *m, const struct param *q)
 {
 	(void)q;

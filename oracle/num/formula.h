@@ -54,7 +54,7 @@ struct formula_step {
 	bool per_row;     /* one number for the whole row */
 	bool last;        /* the result, or what it is a sign, a fact or a choice away from: rounded as results are */
 };
-enum { FORMULA_STEPS = 48, FORMULA_FORMS = 3 };
+enum { FORMULA_STEPS = 48, FORMULA_FORMS = 4 };
 struct formula_steps {
 	unsigned needs; /* this form is one that a licence with these flags permits */
 	bool kernel;    /* steps have the type computed in; else they are operators, of the tensor's dtype */

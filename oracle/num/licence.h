@@ -29,7 +29,7 @@ enum {
 	LF_NUMBER = 131072,    /* a number added to a half tensor stays in f32 */
 	LF_CASCADE = 262144,   /* sums go through a cascade of accumulators (sum_depth in ref_reduce.c): far fewer roundings than terms */
 	LF_MERGE = 2097152,    /* var merges lanes that got no entry, too: delta * delta * 0, NaN where the square is infinite */
-	LF_TANHB = 524288,     /* tanh_backward rounds each of its steps to the tensor's dtype */
+	LF_TANHB = 524288,     /* kernels of formula.def that say so round each of their steps to the tensor's dtype (tanh_backward) */
 	LF_NEAR = 4194304,     /* functions of formula.def that say so have an absolute error (erf of halves, and of f32 in vectors) */
 	LF_ONEDNN = 8388608,   /* forms of formula.def that say so: oneDNN's */
 	LF_STORED = 16777216,  /* formulas that say so keep a step in the tensor's dtype (softmax of halves) */

@@ -266,44 +266,42 @@ REFERENCE(nll_loss_backward, ANEW)
 	return out != NULL;
 }
 
-/* ---- mse_loss ---- */
+/* ---- losses of pairs: mse_loss, huber_loss, smooth_l1_loss ---- */
 
-/* Sizes and dtypes; the numbers of SQUARED_DISTANCE. */
-static bool mse_operands(struct ref_ctx *c, const struct meta *self, const struct meta *target, double scalar[FORMULA_SCALARS])
+/* Sizes and dtypes. */
+static bool pairs_checked(struct ref_ctx *c, const struct meta *self, const struct meta *target)
 {
-	const int64_t reduction = ref_arg_int(c, shape_param(c, N_reduction)), n = meta_numel(self);
+	const int64_t reduction = ref_arg_int(c, shape_param(c, N_reduction));
 	if (self->dtype != target->dtype || !meta_same_sizes(self, target))
 		return ref_unsupported(c, "%s of operands that differ in dtype or sizes", op_info[c->n->op].name);
 	if (!dtype_is_float(self->dtype))
 		return err_set(c->err, "%s is not implemented for integers", op_info[c->n->op].name);
 	if (reduction < NONE || reduction > SUM)
 		return ref_unsupported(c, "reduction %lld, which PyTorch refuses or takes for a sum", (long long)reduction);
-	scalar[0] = reduction == MEAN ? (double)n : 1;
 	return true;
 }
 
-/* Operators of the dtype: a difference, its square, their sum or mean. The derivative is one kernel, which knows how many there are. */
-REFERENCE(mse_loss, ANEW)
+/* What its loss is divided by. */
+static double share_of(struct ref_ctx *c, const struct meta *self)
 {
-	const struct meta *self = meta_of(c, A_mse_loss_self), *target = meta_of(c, A_mse_loss_target);
-	const int64_t reduction = ref_arg_int(c, A_mse_loss_reduction), n = meta_numel(self);
+	return ref_arg_int(c, shape_param(c, N_reduction)) == MEAN ? (double)meta_numel(self) : 1;
+}
+
+/* Operands without a history: or 0 times an infinite difference comes back. */
+static void held_back(struct ref_ctx *c, const sid *out[2], const sid *const x[3], enum dtype dt, int64_t n)
+{
+	for (int k = 0; k < 2; k++)
+		out[k] = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[k], n), n);
+}
+
+/* stride: of a loss of each pair; value: what it loses, rounded; held: the share of each in the result, whose derivative is one kernel that
+ * knows how many there are. Their sum or mean is an operator of the dtype. */
+static bool reduced(struct ref_ctx *c, const struct meta *self, const int64_t *stride, const sid *value, const sid *held)
+{
+	const int64_t reduction = ref_arg_int(c, shape_param(c, N_reduction)), n = meta_numel(self);
 	const enum dtype dt = self->dtype, in = dtype_compute(dt);
-	double scalar[FORMULA_SCALARS] = {0};
-	if (!mse_operands(c, self, target, scalar))
-		return false;
-	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_self]), ref_ids(c, c->in[A_mse_loss_target])};
-	/* Or 0 times an infinite difference comes back. */
-	const sid *a = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[0], n), n),
-			  *b = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x[1], n), n);
-	const sid *d = ref_ids_block(c, tape_map2(c->t, SF_SUB, dt, a, b, n), n);
-	const sid *value = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, d, d, n), n);
-	const sid *held = ref_ids_block(c, tape_map(c->t, SF_SQUARED_DISTANCE, dt, x, n, scalar), n);
-	if (reduction == NONE) {
-		const struct meta op[2] = {*self, *target};
-		int64_t stride[MAX_RANK];
-		shape_iterator(stride, self->size, self->rank, op, 2);
+	if (reduction == NONE)
 		return ref_out_block(c, 0, dt, self->size, self->rank, stride, tape_map2(c->t, SF_GRAFT, dt, value, held, n));
-	}
 	sid total = tape_rows(c->t, SF_SUM, in, ref_cast(c, value, n, in), 1, n, 0), shares = tape_rows(c->t, SF_SUM, dt, held, 1, n, 0);
 	if (reduction == MEAN)
 		total = tape_map2(c->t, SF_DIV, dt, ref_ids_repeat(c, total, 1), ref_ids_repeat(c, tape_const_f(c->t, in, (double)n), 1), 1);
@@ -313,25 +311,126 @@ REFERENCE(mse_loss, ANEW)
 		c, 0, dt, NULL, 0, NULL, tape_map2(c->t, SF_GRAFT, dt, ref_ids_repeat(c, total, 1), ref_ids_repeat(c, shares, 1), 1));
 }
 
+/* A difference and its square are operators of the dtype. */
+REFERENCE(mse_loss, ANEW)
+{
+	const struct meta *self = meta_of(c, A_mse_loss_self), *target = meta_of(c, A_mse_loss_target);
+	const struct meta op[2] = {*self, *target};
+	const int64_t n = meta_numel(self);
+	const enum dtype dt = self->dtype;
+	int64_t stride[MAX_RANK];
+	if (!pairs_checked(c, self, target))
+		return false;
+	shape_iterator(stride, self->size, self->rank, op, 2);
+	const double scalar[FORMULA_SCALARS] = {share_of(c, self)};
+	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_self]), ref_ids(c, c->in[A_mse_loss_target])}, *fixed[2];
+	held_back(c, fixed, x, dt, n);
+	const sid *d = ref_ids_block(c, tape_map2(c->t, SF_SUB, dt, fixed[0], fixed[1], n), n);
+	const sid *value = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, d, d, n), n);
+	return reduced(c, self, stride, value, ref_ids_block(c, tape_map(c->t, SF_SQUARED_DISTANCE, dt, x, n, scalar), n));
+}
+
+/* The numbers of a loss f that bends at one: it, how many losses there are, and the float on its other side. */
+static void bent_at(double scalar[FORMULA_SCALARS], enum dtype dt, double bend, double count)
+{
+	const float near = (float)bend;
+	const float beyond = (double)near == bend ? near : nextafterf(near, (double)near < bend ? INFINITY : -INFINITY);
+	const double numbers[FORMULA_SCALARS] = {bend, count, dt == DT_F64 ? bend : (double)beyond};
+	memcpy(scalar, numbers, sizeof numbers);
+}
+
+/* huber_loss and smooth_l1_loss: f of each pair is one kernel. */
+static bool bent_loss(struct ref_ctx *c, enum sf f, double bend, const int64_t *stride)
+{
+	const struct ref_tensor *a = operand(c, N_self), *b = operand(c, N_target);
+	const int64_t n = meta_numel(&a->meta);
+	const enum dtype dt = a->meta.dtype;
+	double each[FORMULA_SCALARS], share[FORMULA_SCALARS];
+	bent_at(each, dt, bend, 1);
+	bent_at(share, dt, bend, share_of(c, &a->meta));
+	const sid *const x[3] = {ref_ids(c, a), ref_ids(c, b)}, *fixed[3] = {0};
+	held_back(c, fixed, x, dt, n);
+	const sid *value = ref_ids_block(c, tape_map(c->t, f, dt, fixed, n, each), n);
+	return reduced(c, &a->meta, stride, value, ref_ids_block(c, tape_map(c->t, f, dt, x, n, share), n));
+}
+
+/* PyTorch makes its result like self. */
+REFERENCE(huber_loss, ANEW)
+{
+	const struct meta *self = meta_of(c, A_huber_loss_self), *target = meta_of(c, A_huber_loss_target);
+	const double delta = c->n->arg[A_huber_loss_delta].scalar.f;
+	int64_t stride[MAX_RANK];
+	if (!(delta > 0))
+		return err_set(c->err, "huber_loss does not support non-positive values for delta.");
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target))
+		return false;
+	shape_strides_like(stride, self);
+	return bent_loss(c, SF_HUBER, delta, stride);
+}
+
+REFERENCE(smooth_l1_loss, ANEW)
+{
+	const struct meta *self = meta_of(c, A_smooth_l1_loss_self), *target = meta_of(c, A_smooth_l1_loss_target);
+	const struct meta op[2] = {*self, *target};
+	const double beta = c->n->arg[A_smooth_l1_loss_beta].scalar.f;
+	int64_t stride[MAX_RANK];
+	if (!(beta >= 0))
+		return err_set(c->err, "smooth_l1_loss does not support negative values for beta.");
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target))
+		return false;
+	shape_iterator(stride, self->size, self->rank, op, 2);
+	return bent_loss(c, SF_SMOOTH_L1, beta, stride);
+}
+
+/* What arrives at self of a loss whose backward is f of self, target and what arrives at the loss. */
+static bool slopes_of_pairs(struct ref_ctx *c, enum sf f, const double scalar[FORMULA_SCALARS])
+{
+	const struct ref_tensor *a = operand(c, N_self), *b = operand(c, N_target), *arriving = operand(c, N_grad_output);
+	const int64_t n = meta_numel(&a->meta);
+	int64_t size[MAX_RANK];
+	int rank = a->meta.rank;
+	memcpy(size, a->meta.size, sizeof size);
+	if (!shape_broadcast(c, size, &rank, &arriving->meta))
+		return false;
+	if (arriving->meta.dtype != a->meta.dtype)
+		return ref_unsupported(c, "%s of two dtypes: some refuse, some compute", op_info[c->n->op].name);
+	if (rank != a->meta.rank || shape_numel(size, rank) != n)
+		return ref_unsupported(c, "%s of a gradient that does not broadcast to self", op_info[c->n->op].name);
+	const sid *g = shape_expand_ids(c, ref_ids(c, arriving), &arriving->meta, size, rank);
+	const sid *const x[3] = {ref_ids(c, a), ref_ids(c, b), g};
+	return ref_out_block(c, 0, a->meta.dtype, size, rank, NULL, tape_map(c->t, f, a->meta.dtype, x, n, scalar));
+}
+
 REFERENCE(mse_loss_backward, ANEW)
 {
 	const struct meta *self = meta_of(c, A_mse_loss_backward_self), *target = meta_of(c, A_mse_loss_backward_target);
-	const struct meta *grad = meta_of(c, A_mse_loss_backward_grad_output);
-	const int64_t n = meta_numel(self);
-	const enum dtype dt = self->dtype;
-	int64_t size[MAX_RANK];
-	int rank = self->rank;
-	double scalar[FORMULA_SCALARS] = {0};
-	if (!ref_not_on_cuda(c) || !mse_operands(c, self, target, scalar)) /* whose own gradient multiplies by 1 / n there */
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target)) /* whose own gradient multiplies by 1 / n there */
 		return false;
-	memcpy(size, self->size, sizeof size);
-	if (!shape_broadcast(c, size, &rank, grad))
+	return slopes_of_pairs(c, SF_DISTANCE_BACKWARD, (const double[FORMULA_SCALARS]){share_of(c, self)});
+}
+
+REFERENCE(huber_loss_backward, ANEW)
+{
+	const struct meta *self = meta_of(c, A_huber_loss_backward_self), *target = meta_of(c, A_huber_loss_backward_target);
+	const double delta = c->n->arg[A_huber_loss_backward_delta].scalar.f;
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target))
 		return false;
-	if (grad->dtype != dt)
-		return ref_unsupported(c, "mse_loss_backward of two dtypes: 2.11 refuses, 2.15 computes");
-	if (rank != self->rank || shape_numel(size, rank) != n)
-		return ref_unsupported(c, "mse_loss_backward of a gradient that does not broadcast to self");
-	const sid *g = shape_expand_ids(c, ref_ids(c, c->in[A_mse_loss_backward_grad_output]), grad, size, rank);
-	const sid *const x[3] = {ref_ids(c, c->in[A_mse_loss_backward_self]), ref_ids(c, c->in[A_mse_loss_backward_target]), g};
-	return ref_out_block(c, 0, dt, size, rank, NULL, tape_map(c->t, SF_DISTANCE_BACKWARD, dt, x, n, scalar));
+	if (!(delta > 0))
+		return ref_unsupported(c, "huber_loss_backward where delta is not positive: vectors and tails differ");
+	if (ref_arg_int(c, A_huber_loss_backward_reduction) != NONE && meta_of(c, A_huber_loss_backward_grad_output)->rank)
+		return ref_unsupported(c, "huber_loss_backward of a loss of all, with dimensions");
+	double scalar[FORMULA_SCALARS];
+	bent_at(scalar, self->dtype, delta, share_of(c, self));
+	return slopes_of_pairs(c, SF_HUBER_BACKWARD, scalar);
+}
+
+REFERENCE(smooth_l1_loss_backward, ANEW)
+{
+	const struct meta *self = meta_of(c, A_smooth_l1_loss_backward_self), *target = meta_of(c, A_smooth_l1_loss_backward_target);
+	const double beta = c->n->arg[A_smooth_l1_loss_backward_beta].scalar.f;
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target))
+		return false;
+	if (!(beta >= 0))
+		return ref_unsupported(c, "smooth_l1_loss_backward where beta is negative: vectors and tails differ");
+	return slopes_of_pairs(c, SF_SMOOTH_L1_BACKWARD, (const double[FORMULA_SCALARS]){beta, share_of(c, self)});
 }

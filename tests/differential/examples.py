@@ -118,7 +118,7 @@ class Example:
             return self.operand(None, '[3], seed={s}, fill="positive"')
         if role == "total":
             return self.operand(None, '[], seed={s}, fill="positive"')
-        if role == "loss":
+        if role in ("loss", "loss_of"):
             return self.operand([])
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
