@@ -81,6 +81,15 @@ def noise():
     return torch.sin, (torch.full((3,), float(os.getpid())),)
 
 
+@torch._dynamo.disable
+def eager(x):
+    return x.sin()
+
+
+def hidden():
+    return (lambda x: eager(x)), (torch.randn(3),)
+
+
 number = 3
 END
 
@@ -220,7 +229,7 @@ graphs() { # what is judged, and what is said of what is not
 	has "other inputs in each process" out "unjudged on .*, as a whole: each process makes other inputs"
 }
 
-wrong() { # a backend that is wrong: the whole and the graph, with the user's line
+spoils() { # backends that are wrong
 	cat >spoils.py <<-'END'
 		import torch
 		from torch._dynamo.backends.common import aot_autograd
@@ -244,6 +253,10 @@ wrong() { # a backend that is wrong: the whole and the graph, with the user's li
 
 		register_backend(compiler_fn=refuse, name="refuses")
 	END
+}
+
+wrong() { # a backend that is wrong: the whole and the graph, with the user's line
+	spoils
 	check net.py:rows --args 'torch.randn(3, 4, requires_grad=True), torch.randn(4, 5)' \
 		--target "torch-$version:dynamo+backend=spoils,import=spoils" --db f.db
 	expect "is found" 1 $?
@@ -259,6 +272,24 @@ wrong() { # a backend that is wrong: the whole and the graph, with the user's li
 	expect "raising where eager runs" 1 $?
 	has "is one, too" out "as a whole: raises, and eager does not: BackendCompilerFailed"
 	has "with its place" out "ValueError: not this one; at .*spoils.py:18 in refuse: raise ValueError"
+}
+
+compiled() { # what compiled nothing does not pass
+	spoils
+	for name in TORCHDYNAMO_DISABLE TORCH_COMPILE_DISABLE TORCHDYNAMO_SUPPRESS_ERRORS; do
+		export "$name=1"
+	done
+	for target in spoils refuses; do
+		check net.py:rows --args 'torch.randn(3, 4), torch.randn(4, 5)' --target "torch-$version:dynamo+backend=$target,import=spoils" --quiet
+		expect "$target, whatever the environment says" 1 $?
+		has "$target: the whole" out "^net.py:rows: mismatch on torch-$version:dynamo.*, as a whole: "
+	done
+	unset TORCHDYNAMO_DISABLE TORCH_COMPILE_DISABLE TORCHDYNAMO_SUPPRESS_ERRORS
+	check net.py:hidden --target "torch-$version:aot_eager"
+	expect "nothing becomes a graph: nothing is judged" 4 $?
+	has "which is said" err "net.py:hidden: nothing of it becomes a graph"
+	has "and counted" out "^0 graphs of 1 function; 1 whole not compared$"
+	has "and of the whole" out "unjudged on .*, as a whole: nothing of it is compiled: no graph is made of it"
 }
 
 models() { # a few of corpus/models; what is judged of them is right

@@ -421,6 +421,13 @@ def put_comparison(w: worker.Writer, got: list[tuple[str, Tensor]], want: list[t
         w.text(what)
 
 
+def graphs_made() -> int:
+    """How many Dynamo has handed to a backend so far."""
+    from torch._dynamo.utils import counters
+
+    return counters["stats"]["unique_graphs"]
+
+
 def put_graphs(w: worker.Writer, graphs: list[Graph]) -> None:
     w.u32(len(graphs))
     for g in graphs:
@@ -454,15 +461,18 @@ def answer(req: Request) -> bytes:
     else:
         eager = torch.load(io.BytesIO(req.eager), weights_only=True)
         if eager["made"] != digest(state):
-            raise OtherInputs
+            raise NotComparable("each process makes other inputs or parameters, though the seeds of random and torch are the same")
         before = {name: kept(t) for name, t in state.items()}
-        put_comparison(w, compile_and_run(req, s, state, backend_of(req)), eager["results"], before)
+        got = compile_and_run(req, s, state, backend_of(req))
+        if not graphs_made():
+            raise NotComparable("nothing of it is compiled: no graph is made of it")
+        put_comparison(w, got, eager["results"], before)
         worker.toolchain.keep()
     return b"".join(w.parts)
 
 
-class OtherInputs(Exception):
-    """A second process made other inputs or parameters from the same seeds."""
+class NotComparable(Exception):
+    """A second process made other inputs or parameters from the same seeds, or the compiled run is none."""
 
 
 def failed(status: int, message: str) -> bytes:
@@ -479,8 +489,8 @@ def serve(data: bytes) -> bytes:
         return failed(SCRIPT, str(error))
     except CompilerError as error:
         return failed(COMPILER, str(error))
-    except OtherInputs:
-        return failed(OTHER, "each process makes other inputs or parameters, though the seeds of random and torch are the same")
+    except NotComparable as error:
+        return failed(OTHER, str(error))
     except worker.OptionError as error:
         return failed(SCRIPT, str(error))
     except OSError as error:
