@@ -62,6 +62,7 @@ struct traced {
 	struct traced_graph *graph;
 	int ncompared, ndifference; /* COMPARE: tensors */
 	double largest;             /* difference, as a part of the tensor's largest number */
+	const char *note;           /* "; numbers that are not judged: …", "" */
 	struct trace_difference *difference;
 };
 

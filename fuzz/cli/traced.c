@@ -326,6 +326,7 @@ static const char *comparison(struct function *f, const struct traced *t)
 			plural(t->ncompared), t->largest);
 	else
 		sb_printf(&sb, "%d of %d tensors differ from eager", t->ndifference, t->ncompared);
+	sb_puts(&sb, t->note);
 	for (int i = 0; i < t->ndifference; i++)
 		sb_printf(&sb, "\n%s: %s", t->difference[i].tensor, t->difference[i].what);
 	const char *text = arena_strdup(&f->arena, sb.s);

@@ -292,6 +292,96 @@ compiled() { # what compiled nothing does not pass
 	has "and of the whole" out "unjudged on .*, as a whole: nothing of it is compiled: no graph is made of it"
 }
 
+rounding() { # what eager alone does not settle is not compared; what it does settle is
+	cat >other.py <<-'END'
+		import torch
+		from torch import fx, nn
+		from torch._dynamo.backends.common import aot_autograd
+		from torch._dynamo.backends.registry import register_backend
+		from functorch.compile import make_boxed_func
+
+		aten = torch.ops.aten
+
+
+		class Otherwise(fx.Interpreter):  # sums in double precision, and what nobody writes is 7
+		    def call_function(self, target, args, kwargs):
+		        if target in (aten.sum.default, aten.mean.default, aten.sum.dim_IntList):
+		            return target(args[0].double(), *args[1:], **kwargs).float()
+		        result = super().call_function(target, args, kwargs)
+		        return result.fill_(7) if target is aten.empty.memory_format else result
+
+
+		def compiler(gm, example_inputs):
+		    return make_boxed_func(lambda *args: Otherwise(gm).run(*args))
+
+
+		register_backend(compiler_fn=aot_autograd(fw_compiler=compiler), name="otherwise")
+
+
+		def centred():
+		    return (lambda x: ((x - x.mean()).sum(), x * 2)), (torch.randn(1000),)
+
+
+		def signs():
+		    def f(x):
+		        zero = x.sum(-1) - x.flip(-1).sum(-1)
+		        return torch.sign(zero), torch.sign(zero).int(), x * 2
+
+		    return f, (torch.randn(40, 300),)
+
+
+		def unwritten():
+		    return (lambda x: (torch.empty(100), x * 2)), (torch.randn(3),)
+
+
+		def only_noise():
+		    return (lambda x: (x - x.mean()).sum()), (torch.randn(1000),)
+
+
+		def bias():  # before a mean is subtracted: its gradient is 0
+		    class Net(nn.Module):
+		        def __init__(self):
+		            super().__init__()
+		            self.a, self.table = nn.Linear(8, 6), nn.Buffer(torch.zeros(6))
+
+		        def forward(self, x):
+		            y = self.a(x)
+		            return (y - y.mean() + self.table).tanh(), (y - y.mean()).sum()
+
+		    return Net(), (torch.randn(20, 8, requires_grad=True),)
+
+
+		def counted():  # PyTorch computes the gradient of the buffer as it is after the backward has written it once more
+		    class Net(nn.Module):
+		        def __init__(self):
+		            super().__init__()
+		            self.n = nn.Buffer(torch.zeros(3))
+
+		        def forward(self, x):
+		            self.n.add_(1)
+		            return x * self.n
+
+		    return Net(), (torch.ones(3, requires_grad=True),)
+	END
+	otherwise() { check "other.py:$1" --target "torch-$version:dynamo+backend=otherwise,import=other"; }
+	otherwise centred
+	expect "a sum that cancels" 0 $?
+	has "is said" out "as a whole: 2 tensors as eager has them.*; numbers that are not judged: 1 that rounding decides$"
+	otherwise signs
+	expect "what is decided by it" 0 $?
+	has "is said, too" out "as a whole: 3 tensors as eager has them.*; numbers that are not judged: [1-9][0-9]? that rounding decides$"
+	otherwise unwritten
+	expect "what nobody writes" 0 $?
+	has "is not compared" out "numbers that are not judged: 100 that eager itself has otherwise each time$"
+	otherwise only_noise
+	has "nothing is left" out "unjudged on .*, as a whole: nothing of it can be compared; numbers that are not judged: 1 that rounding decides"
+	otherwise bias
+	expect "gradients, too" 0 $?
+	check other.py:counted --target "torch-$version:aot_eager" --quiet
+	expect "what is wrong is found" 1 $?
+	has "and said" out "^  gradient of input 0: 3 of 3 elements differ; at "
+}
+
 models() { # a few of corpus/models; what is judged of them is right
 	SCATTERPROOF=$bin "$src/scripts/dump-models" --version "$version" --out graphs mlp rotary lstm_cell graph_convolution averaged_weights >out 2>err
 	expect "dump-models" 0 $?
