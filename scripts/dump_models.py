@@ -16,7 +16,7 @@ from types import ModuleType
 def tracer(source: Path) -> ModuleType:
     """trace.py with its companions, under the names by which the binary installs them."""
     folder = source / "compiled/targets/torch"
-    for name in ("toolchain", "probe", "values", "worker", "trace"):
+    for name in ("toolchain", "probe", "values", "worker", "rounding", "trace"):
         full = "scatterproof_" + name
         spec = importlib.util.spec_from_file_location(full, folder / f"{name}.py")
         assert spec and spec.loader

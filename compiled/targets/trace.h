@@ -27,7 +27,7 @@ enum trace_status {
 	TRACE_OK,
 	TRACE_SCRIPT,   /* the file, the name or the inputs are wrong, or the function raises without any compiler */
 	TRACE_COMPILER, /* the compiler raised */
-	TRACE_OTHER,    /* COMPARE: this process made other inputs, so that nothing can be compared */
+	TRACE_OTHER,    /* COMPARE: nothing can be compared: this process made other inputs, or nothing was compiled */
 	TRACE_CRASH,    /* the process died, or took too much memory */
 	TRACE_HANG,     /* or time */
 	TRACE_BROKEN    /* it does not start, or answers rubbish */
@@ -62,6 +62,7 @@ struct traced {
 	struct traced_graph *graph;
 	int ncompared, ndifference; /* COMPARE: tensors */
 	double largest;             /* difference, as a part of the tensor's largest number */
+	const char *note;           /* "; numbers that are not judged: …", "" */
 	struct trace_difference *difference;
 };
 

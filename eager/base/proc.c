@@ -72,8 +72,8 @@ struct proc *proc_open(const struct proc_spec *spec, struct err *err)
 	return p;
 }
 
-/* Environment of the child: ours, spec->env, TMPDIR and the private directories. Later entries win, so earlier ones of the
- * same name are left out. One allocation per string; freed by free_env. */
+/* Environment of the child: ours without not_env, spec->env, TMPDIR and the private directories. Later entries win, so earlier ones of
+ * the same name are left out. One allocation per string; freed by free_env. */
 static bool same_name(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "=");
@@ -106,13 +106,22 @@ static int count(const char *const *list)
 	return n;
 }
 
+static bool is_withheld(const struct proc *p, const char *entry)
+{
+	for (int i = 0; i < count(p->spec->not_env); i++)
+		if (strncmp(entry, p->spec->not_env[i], strlen(p->spec->not_env[i])) == 0)
+			return true;
+	return false;
+}
+
 static bool make_env(char ***out, const struct proc *p, struct err *err)
 {
 	const char *const *ours = (const char *const *)environ;
 	int max = count(ours) + count(p->spec->env) + count(p->spec->dir_env) + 2, n = 0;
 	char **env = xmalloc(sizeof *env * (size_t)max);
 	for (int i = 0; i < count(ours); i++)
-		env[n++] = xstrdup(ours[i]);
+		if (!is_withheld(p, ours[i]))
+			env[n++] = xstrdup(ours[i]);
 	for (int i = 0; i < count(p->spec->env); i++)
 		env_put(env, &n, p->spec->env[i]);
 	struct strbuf path, entry;

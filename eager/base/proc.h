@@ -49,6 +49,7 @@ struct proc_spec {                 /* every pointer must outlive the slot */
 	const char *name;              /* for sentences: "torch-2.11.0 worker" */
 	const char *const *argv;       /* NULL-terminated; argv[0] is a path, absolute: the child changes directory */
 	const char *const *env;        /* "NAME=VALUE" on top of ours, NULL-terminated; may be NULL */
+	const char *const *not_env;    /* the child does not get ours whose names start so, NULL-terminated; may be NULL */
 	const char *const *dir_env;    /* variables that get a private directory each, NULL-terminated; may be NULL */
 	const struct proc_file *files; /* written into the child's working directory before it starts; may be NULL */
 	int start_limit_ms;            /* until hello; 0: 120,000 */

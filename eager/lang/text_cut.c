@@ -218,6 +218,7 @@ bool cut_row(struct text_reader *r, int nnode, const struct err *why)
 	struct annotation *an = ARENA_NEW(r->a, struct annotation, MAX_OUTS);
 	struct err ignored = {0}, *err = r->err;
 	int nan = 0;
+	bool annotated = true;
 	token_blanks(r);
 	const int line = r->line, col = (int)(r->s - r->line_start) + 1;
 	CHECK(r->p->nnode == nnode);
@@ -228,6 +229,8 @@ bool cut_row(struct text_reader *r, int nnode, const struct err *why)
 		nan = 0;
 		while (token_peek(r) && token_peek(r) != '\n' && token_peek(r) != '=')
 			r->s++;
+	} else {
+		annotated = nan > 0;
 	}
 	bool defines = token_eat(r, "=");
 	r->err = err;
@@ -236,8 +239,10 @@ bool cut_row(struct text_reader *r, int nnode, const struct err *why)
 		return skip_row(r);
 	}
 	operator_name(r, op, sizeof op);
+	if (!annotated && str_starts(op, "self.")) /* a graph within the graph: no operator; what takes it is one, and is cut out */
+		return skip_row(r);
 	const bool part = token_peek(r) == '[' && cut_has(r, op), lacks = operands(r) || part;
-	const bool unknown = str_starts(why->msg, "unknown operator");
+	const bool unknown = str_starts(why->msg, "unknown operator") || str_starts(op, "torch.ops.higher_order.");
 	r->cut->ncut += !part; /* a part of what was cut out is no row of its own */
 	r->cut->nwithout += lacks && !part && !unknown;
 	if (!part && (unknown || !lacks))

@@ -123,6 +123,17 @@ static int64_t not_run(const struct checking *c)
 	return left;
 }
 
+/* " (builtin:eager, torch:inductor@cpu)": of functions, whose graphs get a target that nobody named. */
+static void print_targets(const struct options *o)
+{
+	struct arena a;
+	arena_init(&a);
+	for (int i = 0; i < o->ntarget; i++)
+		printf("%s%s", i ? ", " : " (", target_text(&o->target[i], &a));
+	printf("%s", o->ntarget ? ")" : "");
+	arena_free(&a);
+}
+
 /* "7 programs on 2 targets: 12 pass, 2 mismatch"; "39 programs in 3 files on 1 target: 9 pass; 30 could not be read". */
 static void print_summary(const struct checking *c)
 {
@@ -130,7 +141,10 @@ static void print_summary(const struct checking *c)
 	printf("%" PRId64 " program%s", programs, plural(programs));
 	if (c->errors && c->files)
 		printf(" in %" PRId64 " file%s", c->files, plural(c->files));
-	printf(" on %d target%s:", c->o.ntarget, plural(c->o.ntarget));
+	printf(" on %d target%s", c->o.ntarget, plural(c->o.ntarget));
+	if (c->traced.n.functions)
+		print_targets(&c->o);
+	printf(":");
 	const char *before = " ";
 	if (!c->programs)
 		printf(" nothing ran");

@@ -326,6 +326,7 @@ static const char *comparison(struct function *f, const struct traced *t)
 			plural(t->ncompared), t->largest);
 	else
 		sb_printf(&sb, "%d of %d tensors differ from eager", t->ndifference, t->ncompared);
+	sb_puts(&sb, t->note);
 	for (int i = 0; i < t->ndifference; i++)
 		sb_printf(&sb, "\n%s: %s", t->difference[i].tensor, t->difference[i].what);
 	const char *text = arena_strdup(&f->arena, sb.s);
@@ -348,7 +349,8 @@ static void compare_whole(struct function *f, const struct target *t)
 		r.status == TRACE_OK             ? comparison(f, &r)
 			: r.status == TRACE_COMPILER ? arena_printf(&f->arena, "raises, and eager does not: %s", r.message)
 										 : r.message);
-	f->c->n.compared++;
+	f->c->n.compared += v != VD_UNJUDGED;
+	f->c->n.uncompared += v == VD_UNJUDGED;
 	f->c->n.differ += verdict_diverges(v);
 	add(f, code_of(v));
 }
@@ -405,6 +407,8 @@ void traced_summary(struct strbuf *sb, const struct traced_counts *n)
 	sb_puts(sb, after);
 	if (n->compared)
 		sb_printf(sb, "; as a whole %" PRId64 " of %" PRId64 " differ%s from eager", n->differ, n->compared, n->differ == 1 ? "s" : "");
+	if (n->uncompared)
+		sb_printf(sb, "; %" PRId64 " whole%s not compared", n->uncompared, plural(n->uncompared));
 	if (n->failed)
 		sb_printf(sb, "; %" PRId64 " error%s", n->failed, plural(n->failed));
 	sb_puts(sb, "\n");
@@ -418,5 +422,6 @@ void traced_json(struct json *j, const struct traced_counts *n)
 	json_int(j, "graphs_in_parts", n->in_parts);
 	json_int(j, "graphs_unjudged", n->unjudged);
 	json_int(j, "wholes", n->compared);
+	json_int(j, "wholes_uncompared", n->uncompared);
 	json_int(j, "wholes_differ", n->differ);
 }

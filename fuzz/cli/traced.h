@@ -10,7 +10,7 @@
 struct traced_counts {
 	int64_t functions, failed; /* failed: the script, or tracing it */
 	int64_t graphs, in_parts, unjudged;
-	int64_t compared, differ; /* whole functions, on targets */
+	int64_t compared, uncompared, differ; /* whole functions, on targets */
 };
 struct traced_check {
 	const struct options *o;

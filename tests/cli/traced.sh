@@ -81,6 +81,15 @@ def noise():
     return torch.sin, (torch.full((3,), float(os.getpid())),)
 
 
+@torch._dynamo.disable
+def eager(x):
+    return x.sin()
+
+
+def hidden():
+    return (lambda x: eager(x)), (torch.randn(3),)
+
+
 number = 3
 END
 
@@ -189,7 +198,7 @@ graphs() { # what is judged, and what is said of what is not
 	done
 	has "the whole" out "^net.py:rows: pass on torch-$version:aot_eager@cpu, as a whole: 3 tensors as eager has them"
 	has "counts of graphs" out "^2 graphs of 1 function; as a whole 0 of 1 differ from eager$"
-	has "counts of programs" out "^4 programs on 2 targets: 8 pass$"
+	has "counts of programs" out "^4 programs on 2 targets \(builtin:eager, torch.*:aot_eager@cpu\): 8 pass$"
 	check net.py:model --target "torch-$version:aot_eager"
 	expect "a module, its positions and its buffer" 0 $?
 	has "the table's gradient and the counter are compared" out "as a whole: 3 tensors as eager"
@@ -220,7 +229,7 @@ graphs() { # what is judged, and what is said of what is not
 	has "other inputs in each process" out "unjudged on .*, as a whole: each process makes other inputs"
 }
 
-wrong() { # a backend that is wrong: the whole and the graph, with the user's line
+spoils() { # backends that are wrong
 	cat >spoils.py <<-'END'
 		import torch
 		from torch._dynamo.backends.common import aot_autograd
@@ -244,6 +253,10 @@ wrong() { # a backend that is wrong: the whole and the graph, with the user's li
 
 		register_backend(compiler_fn=refuse, name="refuses")
 	END
+}
+
+wrong() { # a backend that is wrong: the whole and the graph, with the user's line
+	spoils
 	check net.py:rows --args 'torch.randn(3, 4, requires_grad=True), torch.randn(4, 5)' \
 		--target "torch-$version:dynamo+backend=spoils,import=spoils" --db f.db
 	expect "is found" 1 $?
@@ -259,6 +272,114 @@ wrong() { # a backend that is wrong: the whole and the graph, with the user's li
 	expect "raising where eager runs" 1 $?
 	has "is one, too" out "as a whole: raises, and eager does not: BackendCompilerFailed"
 	has "with its place" out "ValueError: not this one; at .*spoils.py:18 in refuse: raise ValueError"
+}
+
+compiled() { # what compiled nothing does not pass
+	spoils
+	for name in TORCHDYNAMO_DISABLE TORCH_COMPILE_DISABLE TORCHDYNAMO_SUPPRESS_ERRORS; do
+		export "$name=1"
+	done
+	for target in spoils refuses; do
+		check net.py:rows --args 'torch.randn(3, 4), torch.randn(4, 5)' --target "torch-$version:dynamo+backend=$target,import=spoils" --quiet
+		expect "$target, whatever the environment says" 1 $?
+		has "$target: the whole" out "^net.py:rows: mismatch on torch-$version:dynamo.*, as a whole: "
+	done
+	unset TORCHDYNAMO_DISABLE TORCH_COMPILE_DISABLE TORCHDYNAMO_SUPPRESS_ERRORS
+	check net.py:hidden --target "torch-$version:aot_eager"
+	expect "nothing becomes a graph: nothing is judged" 4 $?
+	has "which is said" err "net.py:hidden: nothing of it becomes a graph"
+	has "and counted" out "^0 graphs of 1 function; 1 whole not compared$"
+	has "and of the whole" out "unjudged on .*, as a whole: nothing of it is compiled: no graph is made of it"
+}
+
+rounding() { # what eager alone does not settle is not compared; what it does settle is
+	cat >other.py <<-'END'
+		import torch
+		from torch import fx, nn
+		from torch._dynamo.backends.common import aot_autograd
+		from torch._dynamo.backends.registry import register_backend
+		from functorch.compile import make_boxed_func
+
+		aten = torch.ops.aten
+
+
+		class Otherwise(fx.Interpreter):  # sums in double precision, and what nobody writes is 7
+		    def call_function(self, target, args, kwargs):
+		        if target in (aten.sum.default, aten.mean.default, aten.sum.dim_IntList):
+		            return target(args[0].double(), *args[1:], **kwargs).float()
+		        result = super().call_function(target, args, kwargs)
+		        return result.fill_(7) if target is aten.empty.memory_format else result
+
+
+		def compiler(gm, example_inputs):
+		    return make_boxed_func(lambda *args: Otherwise(gm).run(*args))
+
+
+		register_backend(compiler_fn=aot_autograd(fw_compiler=compiler), name="otherwise")
+
+
+		def centred():
+		    return (lambda x: ((x - x.mean()).sum(), x * 2)), (torch.randn(1000),)
+
+
+		def signs():
+		    def f(x):
+		        zero = x.sum(-1) - x.flip(-1).sum(-1)
+		        return torch.sign(zero), torch.sign(zero).int(), x * 2
+
+		    return f, (torch.randn(40, 300),)
+
+
+		def unwritten():
+		    return (lambda x: (torch.empty(100), x * 2)), (torch.randn(3),)
+
+
+		def only_noise():
+		    return (lambda x: (x - x.mean()).sum()), (torch.randn(1000),)
+
+
+		def bias():  # before a mean is subtracted: its gradient is 0
+		    class Net(nn.Module):
+		        def __init__(self):
+		            super().__init__()
+		            self.a, self.table = nn.Linear(8, 6), nn.Buffer(torch.zeros(6))
+
+		        def forward(self, x):
+		            y = self.a(x)
+		            return (y - y.mean() + self.table).tanh(), (y - y.mean()).sum()
+
+		    return Net(), (torch.randn(20, 8, requires_grad=True),)
+
+
+		def counted():  # PyTorch computes the gradient of the buffer as it is after the backward has written it once more
+		    class Net(nn.Module):
+		        def __init__(self):
+		            super().__init__()
+		            self.n = nn.Buffer(torch.zeros(3))
+
+		        def forward(self, x):
+		            self.n.add_(1)
+		            return x * self.n
+
+		    return Net(), (torch.ones(3, requires_grad=True),)
+	END
+	otherwise() { check "other.py:$1" --target "torch-$version:dynamo+backend=otherwise,import=other"; }
+	otherwise centred
+	expect "a sum that cancels" 0 $?
+	has "is said" out "as a whole: 2 tensors as eager has them.*; numbers that are not judged: 1 that rounding decides$"
+	otherwise signs
+	expect "what is decided by it" 0 $?
+	has "is said, too" out "as a whole: 3 tensors as eager has them.*; numbers that are not judged: [1-9][0-9]? that rounding decides$"
+	otherwise unwritten
+	expect "what nobody writes" 0 $?
+	has "is not compared" out "numbers that are not judged: 100 that eager itself has otherwise each time$"
+	otherwise only_noise
+	has "nothing is left" out "unjudged on .*, as a whole: nothing of it can be compared; numbers that are not judged: 1 that rounding decides"
+	otherwise bias
+	expect "gradients, too" 0 $?
+	check other.py:counted --target "torch-$version:aot_eager" --quiet
+	expect "what is wrong is found" 1 $?
+	has "and said" out "^  gradient of input 0: 3 of 3 elements differ; at "
 }
 
 models() { # a few of corpus/models; what is judged of them is right

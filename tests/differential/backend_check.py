@@ -1,13 +1,15 @@
-"""torch.compile(backend="scatterproof"): the package in python/ judges every graph of a run, and the run's results are eager's.
+"""torch.compile(backend="scatterproof"): the package in python/ judges every graph of a run, and the run's results are those of aot_eager.
 
     backend_check.py SCATTERPROOF PYTHON_FOLDER
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -100,13 +102,61 @@ _, text = said(torch.compile(partly, backend=backend, options={"binary": binary}
 expect("pass on builtin:eager; without mylib.fused" in text, f"in parts: {text}")
 expect(package.counts()["in parts"] == 1, f"{package.counts()}")
 
-# Mistakes are told.
-for options, words in (({"target": 1}, "takes the options targets, db"), ({"binary": "/nowhere/scatterproof"}, "/nowhere/scatterproof")):
+torch._dynamo.reset()
+scaled = torch.compile(lambda x: (x.sin() * x.shape[0]).cos(), backend=backend, dynamic=True, options={"binary": binary})
+_, text = said(scaled, torch.randn(5, 3))
+expect("without aten.mul.Tensor (" in text and "which it does not know" not in text, f"an argument that it does not take: {text}")
+expect(package.counts()["right"] == 3, f"which is not right as a whole: {package.counts()}")
+
+# Where it stands: the module, too, and a name of a file that is not one line.
+torch._dynamo.reset()
+_, text = said(torch.compile(nn.Sequential(nn.Tanh()), backend=backend, options={"binary": binary}), torch.randn(3))
+expect(" (Tanh), 1 operators: " in text, f"the module: {text}")
+scope: dict[str, object] = {}
+exec(compile("def twice(x): return x * 2", "/tmp/ü\nb.py", "exec"), scope)  # noqa: S102
+_, text = said(torch.compile(scope["twice"], backend=backend, options={"binary": binary}), torch.randn(3))
+expect(text.count("\n") == 1, f"one line: {text}")
+
+# A standard error that is closed, or none, is no error; a forked child has no graphs yet, and does not say its parent's.
+torch._dynamo.reset()
+stderr = sys.stderr
+for sys.stderr in (None, closed := io.StringIO()):
+    closed.close()
+    torch._dynamo.reset()
+    torch.compile(torch.sin, backend=backend, options={"binary": binary})(torch.randn(3))
+sys.stderr = stderr
+reading, writing = os.pipe()
+if not (child := os.fork()):
+    os.dup2(writing, 2)
+    os.write(2, str(package.counts()["graphs"]).encode())
+    atexit._run_exitfuncs()
+    os._exit(0)
+os.close(writing)
+os.waitpid(child, 0)
+with os.fdopen(reading) as pipe:
+    text = pipe.read()
+expect(text == "0", f"a child says nothing of its parent's graphs: {text}")
+
+# Mistakes are told, at the first graph.
+mistakes: tuple[tuple[dict[str, object], str], ...] = (
+    ({"target": 1}, "takes the options targets, db"),
+    ({"binary": "/nowhere/scatterproof"}, "/nowhere/scatterproof"),
+    ({"binary": "/bin/true"}, "/bin/true is no scatterproof"),
+    ({"binary": "/bin/cat"}, "Misconfigured"),
+    ({"targets": []}, "at least one"),
+    ({"targets": ["torch:induktor"]}, "did you mean 'inductor'"),
+    ({"limit": 5}, "limit must be a text, and not 5"),
+    ({"limit": "quick"}, "'quick' is not a time"),
+    ({"db": "/nowhere/f.db"}, "/nowhere/f.db"),
+    ({"targets": ["torch:aot_eager"], "python": "/bin/false"}, "before it was ready"),
+)
+for mistake, words in mistakes:
+    options = {"binary": binary, **mistake}
     torch._dynamo.reset()
     try:
         said(torch.compile(torch.sin, backend=backend, options=options), torch.randn(3))
         expect(False, f"{options}: it raises")
     except Exception as error:  # noqa: BLE001 - Dynamo wraps it
-        expect(words in str(error), f"{options}: {error}")
+        expect(words in f"{type(error)} {error}", f"{options}: {error}")
 print("backend_check: " + (f"{failed} failed" if failed else "all as wanted"))
 sys.exit(failed > 0)

@@ -129,7 +129,7 @@ static bool behave(void *ctx, const void *request, size_t n, struct strbuf *answ
 		sb_printf(answer, "%s %s", getcwd(cwd, sizeof cwd) ? cwd : "?", getenv("TMPDIR"));
 		return true;
 	} else if (str_starts(word, "env")) {
-		sb_puts(answer, getenv("PROC_TEST") ? getenv("PROC_TEST") : "unset");
+		sb_puts(answer, getenv("PROC_WITHHELD_TEST") ? "not withheld" : getenv("PROC_TEST") ? getenv("PROC_TEST") : "unset");
 		return true;
 	}
 	sb_put(answer, request, n);
@@ -231,7 +231,9 @@ static void test_serve(void)
 {
 	const char *argv[4];
 	struct proc_spec spec = spec_of(argv, "serve");
+	setenv("PROC_WITHHELD_TEST", "ours", 1);
 	spec.env = (const char *const[]){"PROC_TEST=seen", NULL};
+	spec.not_env = (const char *const[]){"PROC_WITHHELD", "PROC_TEST", NULL};
 	struct proc *p = open_child(&spec);
 	for (int i = 0; i < 100; i++)
 		expect_answer(p, "echo", "echo");

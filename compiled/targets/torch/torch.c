@@ -30,6 +30,25 @@ static const char *const worker_env[] = {
 	"PYTHONDONTWRITEBYTECODE=1",
 	NULL,
 };
+/* What decides of a user's own runs whether and how something is compiled is none of a target's business, whose name says that: with
+ * TORCHDYNAMO_DISABLE=1, TORCH_COMPILE_DISABLE=1 or TORCHDYNAMO_SUPPRESS_ERRORS=1 nothing would be compiled, and all would pass. */
+static const char *const withheld[] = {
+	"TORCHDYNAMO_",
+	"TORCH_DYNAMO_",
+	"TORCHINDUCTOR_",
+	"INDUCTOR_",
+	"AOT_",
+	"AOTINDUCTOR_",
+	"TORCH_COMPILE", /* _DISABLE, _OVERRIDE_BACKENDS, _OVERRIDE_INDUCTOR_CONFIGS, _DYNAMIC_SOURCES, ... */
+	"TORCH_CACHING_PRECOMPILE",
+	"TORCH_STRICT_PRECOMPILE",
+	"TORCH_FAKE_TENSOR_",
+	"TORCH_LOGS",
+	"TORCH_TRACE",
+	"PARTITIONER_",
+	"FAKE_ALLOW_META",
+	NULL,
+};
 static const char *const worker_dirs[] = {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", NULL};
 
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module)
@@ -52,6 +71,7 @@ void torch_spec(struct proc_spec *out, struct arena *a, const char *python, cons
 		.name = "the PyTorch worker",
 		.argv = argv,
 		.env = worker_env,
+		.not_env = withheld,
 		.dir_env = worker_dirs,
 		.files = files,
 		.max_served = 20000,

@@ -11,8 +11,8 @@
 
 enum { RUN_MS = 120000, COMPILE_MS = 240000 };
 
-/* trace.py and worker.py, embedded by the build; NUL-terminated. */
-extern const unsigned char trace_py[], worker_py[];
+/* trace.py, rounding.py and worker.py, embedded by the build; NUL-terminated. */
+extern const unsigned char trace_py[], rounding_py[], worker_py[];
 
 static const char *const task_name[] = {[TRACE_EAGER] = "eager", [TRACE_GRAPHS] = "graphs", [TRACE_COMPARE] = "compare"};
 
@@ -25,7 +25,7 @@ static void fail(struct traced *out, enum trace_status status, const char *messa
 /* The worker's installation, environment and limits, another program. */
 static void trace_spec(struct proc_spec *out, struct arena *a, const char *python)
 {
-	enum { OWN = 2, MAX_WORKER_FILES = 6 };
+	enum { OWN = 3, MAX_WORKER_FILES = 6 };
 	torch_spec(out, a, python, NULL);
 	const char **argv = ARENA_ZNEW(a, const char *, 3);
 	struct proc_file *files = ARENA_ZNEW(a, struct proc_file, OWN + MAX_WORKER_FILES);
@@ -33,6 +33,7 @@ static void trace_spec(struct proc_spec *out, struct arena *a, const char *pytho
 	argv[0] = out->argv[0];
 	argv[1] = "scatterproof_trace.py";
 	files[n++] = (struct proc_file){"scatterproof_trace.py", trace_py, strlen((const char *)trace_py)};
+	files[n++] = (struct proc_file){"scatterproof_rounding.py", rounding_py, strlen((const char *)rounding_py)};
 	files[n++] = (struct proc_file){"scatterproof_worker.py", worker_py, strlen((const char *)worker_py)};
 	for (const struct proc_file *f = out->files; f->name; f++)
 		if (!str_eq(f->name, "worker.py")) {
@@ -105,6 +106,7 @@ static void get_comparison(struct traced *out, struct wire *w, struct arena *a)
 {
 	out->ncompared = (int)wire_u32(w);
 	out->largest = wire_f64(w);
+	out->note = wire_str(w, a);
 	out->ndifference = count(w, 8);
 	out->difference = ARENA_ZNEW(a, struct trace_difference, out->ndifference + 1);
 	for (int i = 0; i < out->ndifference && !w->bad; i++) {

@@ -23,11 +23,13 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import scatterproof_worker as worker  # worker.py, which lies beside this file under that name
+import scatterproof_rounding as rounding  # rounding.py, which lies beside this file under that name
+import scatterproof_worker as worker  # worker.py, likewise
 import torch
 from torch import Tensor, fx
 from torch.utils._pytree import tree_leaves
@@ -242,17 +244,24 @@ def cotangents(outs: list[Tensor]) -> list[Tensor]:
     ]
 
 
-def run(s: Subject, fn: Callable[..., Any], state: Named) -> list[tuple[str, Tensor]]:
-    """Forward and backward; outputs, what the state is afterwards, gradients. A function that ran its own backward gets no second one."""
+def run(
+    s: Subject, fn: Callable[..., Any], state: Named, under: Callable[[], AbstractContextManager[Any]] = nullcontext
+) -> list[tuple[str, Tensor]]:
+    """Forward and backward; outputs, what the state is afterwards, gradients. A function that ran its own backward gets no second one.
+    under: of the function, not of what is done with its results."""
     torch.manual_seed(SEED + 2)
     before = {name: kept(t) for name, t in state.items()}
     had = {name for name, t in state.items() if t.grad is not None}
-    outs = [t for t in tree_leaves(fn(*s.args, **s.kwargs)) if isinstance(t, Tensor)]
+    with under():
+        returned = fn(*s.args, **s.kwargs)
+    outs = [t for t in tree_leaves(returned) if isinstance(t, Tensor)]
     own_backward = any(t.grad is not None and name not in had for name, t in state.items())
     live = [t for t in outs if t.requires_grad and t.grad_fn is not None and t.dtype.is_floating_point]
     results = [(f"output {k}", kept(t)) for k, t in enumerate(outs)]
     if live and not own_backward:
-        torch.autograd.backward(live, cotangents(live))
+        tangents = cotangents(live)
+        with under():
+            torch.autograd.backward(live, tangents)
     if any(t.device.type == "cuda" for t in [*outs, *state.values()]):
         torch.cuda.synchronize()
     results += [(WRITTEN.format(name), kept(t)) for name, t in state.items() if not same_bits(t, before[name])]
@@ -374,51 +383,102 @@ def compile_and_run(req: Request, s: Subject, state: Named, how: dict[str, Any])
         raise CompilerError(say(error, req.file)) from error
 
 
-def difference(got: Tensor, want: Tensor) -> tuple[str, float]:
-    """What is wrong, "" if nothing; and the largest difference as a part of the largest number."""
-    if got.dtype != want.dtype or got.shape != want.shape:
-        return f"{got.dtype} {list(got.shape)} in place of {want.dtype} {list(want.shape)}", 0.0
-    if not want.numel():
-        return "", 0.0
-    if not (want.dtype.is_floating_point or want.dtype.is_complex):
-        wrong = int((got != want).sum())
-        return (f"{wrong} of {want.numel()} elements differ" if wrong else ""), 0.0
-    limit = TOLERANCE.get(want.dtype, 1e-3)
-    g, w = (torch.view_as_real(t) if t.is_complex() else t for t in (got, want))
-    g, w = g.double(), w.double()
-    same = (g == w) | (g.isnan() & w.isnan())
-    finite = g.isfinite() & w.isfinite()
-    scale = float(w[w.isfinite()].abs().max()) if bool(w.isfinite().any()) else 0.0
-    apart = torch.where(same | ~finite, 0.0, (g - w).abs())
-    wrong = int((~same & (~finite | (apart > limit * max(scale, 1e-6)))).sum())
-    largest = float(apart.max()) / scale if scale else float(apart.max())
-    if not wrong:
-        return "", largest
-    k = int((~same & (~finite | (apart == apart.max()))).reshape(-1).int().argmax())
-    return f"{wrong} of {w.numel()} elements differ; at {k}: {float(g.reshape(-1)[k])!r} in place of {float(w.reshape(-1)[k])!r}", largest
+def limit_of(want: Tensor) -> float:
+    """How far a float may be away."""
+    w = rounding.flat(want)
+    largest = float(w[w.isfinite()].abs().max()) if bool(w.isfinite().any()) else 0.0
+    return TOLERANCE.get(want.dtype, 1e-3) * max(largest, rounding.AT_LEAST)
 
 
-def put_comparison(w: worker.Writer, got: list[tuple[str, Tensor]], want: list[tuple[str, Tensor]], before: Named) -> None:
+@dataclass
+class Compared:
+    tensors: int = 0
+    numbers: int = 0
+    largest: float = 0.0  # difference, as a part of the tensor's largest number
+    alone: int = 0  # numbers that eager has otherwise each time
+    decided: int = 0  # numbers that rounding decides
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # tensor, what is wrong
+    why: str = ""  # why nobody knows what eager's rounding is
+
+    def note(self) -> str:
+        parts = [f"{self.alone} that eager itself has otherwise each time"] if self.alone else []
+        parts += [f"{self.decided} that rounding decides"] if self.decided else []
+        text = f"; numbers that are not judged: {', '.join(parts)}" if parts else ""
+        return text + (f"; what eager's rounding does is not known: {self.why}" if self.why else "")
+
+    def see(self, name: str, got: Tensor, want: Tensor, doubts: rounding.Doubts) -> None:
+        what = self.difference(name, got, want, doubts)
+        if what:
+            self.wrong.append((name, what))
+
+    def difference(self, name: str, got: Tensor, want: Tensor, doubts: rounding.Doubts) -> str:
+        """What is wrong, "" if nothing."""
+        self.tensors += 1
+        self.numbers += want.numel()
+        limit = limit_of(want) if rounding.is_float(want) else 0.0
+        doubt = doubts.of(name, want, limit)
+        if got.dtype != want.dtype or got.shape != want.shape:
+            if got.dtype == want.dtype and not doubt.shape:
+                self.decided += want.numel()
+                return ""
+            return f"{got.dtype} {list(got.shape)} in place of {want.dtype} {list(want.shape)}"
+        if not want.numel():
+            return ""
+        if not rounding.is_float(want):
+            return self.count(doubt, (got != want).reshape(-1), "")
+        g, w = rounding.flat(got), rounding.flat(want)
+        same = (g == w) | (g.isnan() & w.isnan())
+        finite = g.isfinite() & w.isfinite()
+        allowed = limit + rounding.FACTOR * doubt.noise
+        scale = float(w[w.isfinite()].abs().max()) if bool(w.isfinite().any()) else 0.0
+        apart = torch.where(same | ~finite | doubt.alone | doubt.decided, 0.0, (g - w).abs())
+        if allowed > max(scale, rounding.AT_LEAST * TOLERANCE.get(want.dtype, 1e-3)):  # it is noise: only what exceeds that is seen
+            doubt.decided = ~doubt.alone
+            bad = ~same & finite & ((g - w).abs() > allowed) & doubt.decided | (~same & ~finite & doubt.decided)
+            doubt.decided = doubt.decided & ~bad
+        else:
+            bad = ~same & (~finite | (apart > allowed))
+            self.largest = max(self.largest, float(apart.max()) / scale if scale else float(apart.max()))
+        k = int((~same & (~finite | (apart == apart.max())) & bad).int().argmax())
+        return self.count(doubt, bad, f"; at {k}: {float(g[k])!r} in place of {float(w[k])!r}")
+
+    def count(self, doubt: rounding.Doubt, bad: Tensor, where: str) -> str:
+        self.alone += int(doubt.alone.sum())
+        self.decided += int(doubt.decided.sum())
+        wrong = int((bad & ~doubt.alone & ~doubt.decided).sum())
+        return f"{wrong} of {bad.numel()} elements differ{where}" if wrong else ""
+
+
+def compare(got: list[tuple[str, Tensor]], want: list[tuple[str, Tensor]], before: Named, doubts: rounding.Doubts) -> Compared:
     """before: what was written in one run alone is compared with what it was."""
-    wrong, largest = [], 0.0
+    c = Compared(why=doubts.why)
     mine, theirs = dict(got), dict(want)
     was = {WRITTEN.format(name): t for name, t in before.items()}
     mine.update((name, was[name]) for name in theirs if name not in mine and name in was)
     theirs.update((name, was[name]) for name in mine if name not in theirs and name in was)
     for name in [*theirs, *(n for n in mine if n not in theirs)]:
         if name not in mine or name not in theirs:
-            wrong.append((name, "is not there" if name not in mine else "is there, and without compiling it is not"))
-            continue
-        what, apart = difference(mine[name], theirs[name])
-        largest = max(largest, apart)
-        if what:
-            wrong.append((name, what))
-    w.u32(len(theirs))
-    w.f64(largest)
-    w.u32(len(wrong))
-    for name, what in wrong:
+            c.wrong.append((name, "is not there" if name not in mine else "is there, and without compiling it is not"))
+        else:
+            c.see(name, mine[name], theirs[name], doubts)
+    return c
+
+
+def put_comparison(w: worker.Writer, c: Compared) -> None:
+    w.u32(c.tensors)
+    w.f64(c.largest)
+    w.text(c.note())
+    w.u32(len(c.wrong))
+    for name, what in c.wrong:
         w.text(name)
         w.text(what)
+
+
+def graphs_made() -> int:
+    """How many Dynamo has handed to a backend so far."""
+    from torch._dynamo.utils import counters
+
+    return counters["stats"]["unique_graphs"]
 
 
 def put_graphs(w: worker.Writer, graphs: list[Graph]) -> None:
@@ -454,15 +514,24 @@ def answer(req: Request) -> bytes:
     else:
         eager = torch.load(io.BytesIO(req.eager), weights_only=True)
         if eager["made"] != digest(state):
-            raise OtherInputs
+            raise NotComparable("each process makes other inputs or parameters, though the seeds of random and torch are the same")
         before = {name: kept(t) for name, t in state.items()}
-        put_comparison(w, compile_and_run(req, s, state, backend_of(req)), eager["results"], before)
+        keeper = rounding.Keeper(lambda under: run(s, s.fn, state, under), state)
+        got = compile_and_run(req, s, state, backend_of(req))
+        if not graphs_made():
+            raise NotComparable("nothing of it is compiled: no graph is made of it")
+        c = compare(got, eager["results"], before, rounding.Doubts())
+        if c.wrong:  # or is that rounding?
+            c = compare(got, eager["results"], before, keeper.ask())
+        if not c.wrong and c.alone + c.decided == c.numbers:
+            raise NotComparable(f"nothing of it can be compared{c.note()}")
+        put_comparison(w, c)
         worker.toolchain.keep()
     return b"".join(w.parts)
 
 
-class OtherInputs(Exception):
-    """A second process made other inputs or parameters from the same seeds."""
+class NotComparable(Exception):
+    """A second process made other inputs or parameters from the same seeds, or the compiled run is none."""
 
 
 def failed(status: int, message: str) -> bytes:
@@ -479,8 +548,8 @@ def serve(data: bytes) -> bytes:
         return failed(SCRIPT, str(error))
     except CompilerError as error:
         return failed(COMPILER, str(error))
-    except OtherInputs:
-        return failed(OTHER, "each process makes other inputs or parameters, though the seeds of random and torch are the same")
+    except NotComparable as error:
+        return failed(OTHER, str(error))
     except worker.OptionError as error:
         return failed(SCRIPT, str(error))
     except OSError as error:
