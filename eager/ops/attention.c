@@ -66,10 +66,10 @@ static bool check_operands(const struct meta_ctx *c)
 	for (int k = 1; k < 3; k++)
 		alike = alike && m[k]->dtype == query->dtype;
 	if (!alike)
-		return c->n->op == OP_attention_for_cpu
-			? err_set(c->err, "expected scalar type %s but found", dtype_info[query->dtype].c10)
-			: err_limit(c->err, "operands unlike those that the forward part has and gives");
-	return !mask || (mask->dtype == query->dtype ? mask_fits(c, mask, query, m[1]) : err_limit(c->err, "a mask of another dtype than query"));
+		return c->n->op == OP_attention_for_cpu ? err_set(c->err, "expected scalar type %s but found", dtype_info[query->dtype].c10)
+												: err_limit(c->err, "operands unlike those that the forward part has and gives");
+	return !mask
+		|| (mask->dtype == query->dtype ? mask_fits(c, mask, query, m[1]) : err_limit(c->err, "a mask of another dtype than query"));
 }
 
 /* Samples, positions, heads, and the rest, in this order. */
@@ -89,7 +89,8 @@ bool meta_flash_attention(struct meta_ctx *c)
 		return false;
 	layout_preserve(&c->out[0], operand(c, N_query));
 	layout_heads_behind(&c->out[1]);
-	return c->out[0].stride[3] == 1 || err_limit(c->err, "attention of a query whose cells overlap: PyTorch writes its result to wrong places");
+	return c->out[0].stride[3] == 1
+		|| err_limit(c->err, "attention of a query whose cells overlap: PyTorch writes its result to wrong places");
 }
 
 bool meta_flash_attention_backward(struct meta_ctx *c)

@@ -11,9 +11,9 @@
 #include <math.h>
 
 struct attention {
-	enum dtype dt, in;             /* of the elements; computed in */
-	int64_t heads, l, s, e;        /* heads: of all samples; queries, keys, features */
-	double scale;                  /* as the kernel has it */
+	enum dtype dt, in;              /* of the elements; computed in */
+	int64_t heads, l, s, e;         /* heads: of all samples; queries, keys, features */
+	double scale;                   /* as the kernel has it */
 	const sid *query, *key, *value; /* [heads, l, e], [heads, s, e] twice, in `in` */
 };
 
@@ -293,8 +293,7 @@ REFERENCE(attention_for_cpu_backward, ANEW)
 	const int64_t queries = r.heads * r.l, n = queries * r.s, elements = queries * r.e;
 	const sid *g = computed(c, &r, operand(c, N_grad_out)), *out = computed(c, &r, operand(c, N_out));
 	const sid *score = causal(c, &r, scores(c, &r, dots(c, &r, r.query, r.key)));
-	const sid *weight =
-		map(c, &r, SF_EXP, map(c, &r, SF_SUB, score, spread(c, &r, ref_ids(c, operand(c, N_logsumexp)), r.s), n), NULL, n);
+	const sid *weight = map(c, &r, SF_EXP, map(c, &r, SF_SUB, score, spread(c, &r, ref_ids(c, operand(c, N_logsumexp)), r.s), n), NULL, n);
 	const sid *own = product(c, &r, g, transposed(c, &r, r.value, r.s, r.e), r.l, r.e, r.s);
 	const sid *shared = spread(c, &r, sums(c, &r, map(c, &r, SF_MUL, g, out, elements), r.e), r.s);
 	const sid *of_score = map(c, &r, SF_MUL, weight, map(c, &r, SF_SUB, own, shared, n), n);
