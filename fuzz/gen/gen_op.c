@@ -50,6 +50,20 @@ static bool is_row_major(const struct meta *m)
 	return meta_same_strides(&k, m);
 }
 
+/* Does m lie in memory as operands of q's role do? */
+static bool lies_well(const struct param *q, const struct meta *m)
+{
+	if (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(m))
+		return false;
+	return !role_has(q->role, RF_SIDE_BY_SIDE) || (meta_numel(m) && m->stride[m->rank - 1] == 1 && !meta_overlaps_itself(m));
+}
+
+/* A new one lies so whatever is drawn, or often enough. */
+static bool drawn_row_major(struct world *w, const struct param *q)
+{
+	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && choose_chance(w->c, 70));
+}
+
 bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
 	const struct meta *m = node_meta(w->p, node);
@@ -61,7 +75,7 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, node))
 		return false;
-	if (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(m))
+	if (!lies_well(q, m))
 		return false;
 	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
 		return false;
@@ -103,13 +117,13 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	draw_shape(w, &s, lo, hi);
 	if (w->lane)
 		draw_lane(w, &s);
-	if (needs_elements(m->op) && !w->alone)
+	if ((needs_elements(m->op) && !w->alone) || role_has(q->role, RF_SIDE_BY_SIDE))
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
 	spec.no_grad =
 		op_has(m->op, T_MUTATES) || q->role == R_PACKED || role_has(q->role, RF_NO_GRADIENT) || (w->lane && !choose_chance(w->c, 30));
-	spec.row_major = role_has(q->role, RF_ROW_MAJOR);
+	spec.row_major = drawn_row_major(w, q);
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
@@ -254,7 +268,7 @@ static int existing(struct world *w, const struct making *m, const struct param 
 		if (!w->fact[i].usable || (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, i)))
 			continue;
 		const struct meta *a = node_meta(w->p, i);
-		if (a->dtype != t || (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(a)))
+		if (a->dtype != t || !lies_well(q, a))
 			continue;
 		bool fits = fit == FIT_BCAST ? broadcasts_with(w, a, s)
 			: fit == FIT_BCAST_TO    ? broadcasts_to(a, s)
@@ -297,8 +311,9 @@ static int operand(struct world *w, const struct making *m, const struct param *
 	draw_broadcast(w, &s, fit);
 	struct input_spec spec = {.dtype = t, .positive = is_transcendental(m->op), .fill = t == DT_B8 && q->role == R_MASK ? "mask" : NULL};
 	spec.no_grad = role_has(q->role, RF_NO_GRADIENT) || (op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype));
-	spec.row_major = role_has(q->role, RF_ROW_MAJOR);
-	return add_input(w, &s, &spec);
+	spec.row_major = drawn_row_major(w, q);
+	const int made = add_input(w, &s, &spec);
+	return made < 0 || lies_well(q, node_meta(w->p, made)) ? made : -1;
 }
 
 /* Where no two values may be alike, some that are counted from the end are so for one size only. */
