@@ -1,5 +1,5 @@
-/* attention.c: what PyTorch's attention for the CPU checks that none of its body's rows refuses, what of it is not taken, and its layouts: the
- * result lies like query, gradients and logsumexp with the heads behind the positions. */
+/* attention.c: what PyTorch's attention for the CPU checks that none of its body's rows refuses, what of it is not taken, and its layouts:
+ * the result lies like query, gradients and logsumexp with the heads behind the positions. */
 #include "eager/ops/body.h"
 #include "eager/ops/layout.h"
 #include "eager/ops/promote.h"

@@ -726,9 +726,7 @@ static bool draw_float(struct world *w, struct making *m, int k)
 {
 	static const double values[] = {1e-5, 0.5, 1e-12, 1, 0.125};
 	const struct param *q = param_of(m, k);
-	if (q->role == R_KEEP && !q->has_default)
-		m->arg[k] = arg_scalar_f(0);
-	if (q->role == R_KEEP || (q->optional && choose_chance(w->c, 50)))
+	if (q->optional && choose_chance(w->c, 50))
 		return true;
 	m->arg[k] = arg_scalar_f(values[choose_below(w->c, ARRAY_LEN(values))]);
 	return true;
@@ -900,6 +898,13 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 #define value_FACTOR     draw_factor
 #define value_ACCUMULATE draw_bool
 #define value_KEEP       draw_bool
+
+static bool value_DROPOUT(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_scalar_f(0);
+	return true;
+}
 
 typedef bool value_fn(struct world *, struct making *, int k);
 

@@ -55,13 +55,13 @@ static bool lies_well(const struct param *q, const struct meta *m)
 {
 	if (role_has(q->role, RF_ROW_MAJOR) && !is_row_major(m))
 		return false;
-	return !role_has(q->role, RF_SIDE_BY_SIDE) || (meta_numel(m) && m->stride[m->rank - 1] == 1 && !meta_overlaps_itself(m));
+	return !role_has(q->role, RF_SIDE_BY_SIDE) || (m->rank && meta_numel(m) && m->stride[m->rank - 1] == 1 && !meta_overlaps_itself(m));
 }
 
-/* A new one lies so whatever is drawn, or often enough. */
+/* A new one lies so; calls that are drawn alone have other layouts, too, where a role takes some. */
 static bool drawn_row_major(struct world *w, const struct param *q)
 {
-	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && choose_chance(w->c, 70));
+	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && (!w->alone || choose_chance(w->c, 70)));
 }
 
 bool self_fits(struct world *w, int op, const struct param *q, int node)

@@ -1,7 +1,8 @@
-/* ref_attention.c: PyTorch's attention for the CPU: of each sample and head, queries [L, E] by keys [S, E] are scores [L, S], scaled, with a
- * mask, without the keys behind the query if is_causal. weights = exp(scores - their maximum), rounded to the dtype; a result is their sum
- * of values, divided by theirs. Backward has weights again, exp(scores - logsumexp), and steps of its own (FlashAttentionKernel.cpp):
- *     grad_value = weights^T @ g;  d = weights * (g @ value^T - sum(g * out));  grad_query = d @ key * scale;  grad_key = d^T @ query * scale
+/* ref_attention.c: PyTorch's attention for the CPU: of each sample and head, queries [L, E] by keys [S, E] are scores [L, S], scaled, with
+ * a mask, without the keys behind the query if is_causal. weights = exp(scores - their maximum), rounded to the dtype; a result is their
+ * sum of values, divided by theirs. Backward has weights again, exp(scores - logsumexp), and steps of its own (FlashAttentionKernel.cpp):
+ *     grad_value = weights^T @ g;  d = weights * (g @ value^T - sum(g * out))
+ *     grad_query = d @ key * scale;  grad_key = d^T @ query * scale
  * weights and d as the dtype holds them. */
 #include "generated/op_id.h"
 #include "oracle/ref/ref_impl.h"
@@ -82,10 +83,11 @@ static bool is_causal(const struct ref_ctx *c) { return c->n->arg[op_arg(c->n->o
 /* How kernels cut keys into blocks says whether the weights 0 of keys behind a query are multiplied by anything. */
 static bool check_products(struct ref_ctx *c, const struct ref_tensor *const *t, int n)
 {
-	for (int i = 0; is_causal(c) && i < n; i++) {
+	const struct ref_tensor *mask = operand(c, N_attn_mask); /* of which -inf is ordinary */
+	for (int i = 0; is_causal(c) && i < n && t[i]; i++) {
 		const sid *ids = ref_ids(c, t[i]);
 		for (int64_t k = 0; !c->t->over && k < meta_numel(&t[i]->meta); k++)
-			if (tape_val(c->t, ids[k])->flags & NUM_SPECIAL)
+			if (tape_val(c->t, ids[k])->flags & (t[i] == mask ? NUM_SPECIAL & ~NUM_NINF : NUM_SPECIAL))
 				return ref_unsupported(c, "infinity or NaN, by which causal attention may or may not multiply a weight of 0");
 	}
 	return true;
@@ -94,7 +96,7 @@ static bool check_products(struct ref_ctx *c, const struct ref_tensor *const *t,
 /* What forward and backward have. */
 static bool read_attention(struct ref_ctx *c, struct attention *r)
 {
-	const struct ref_tensor *t[3] = {operand(c, N_query), operand(c, N_key), operand(c, N_value)}, *mask = operand(c, N_attn_mask);
+	const struct ref_tensor *mask = operand(c, N_attn_mask), *t[4] = {operand(c, N_query), operand(c, N_key), operand(c, N_value), mask};
 	const struct meta *m[3] = {&t[0]->meta, &t[1]->meta, &t[2]->meta};
 	const int scale = op_arg(c->n->op, N_scale);
 	if (!ref_not_on_cuda(c) || !check_types(c, m, mask ? &mask->meta : NULL) || !check_sizes(c, m, mask ? &mask->meta : NULL))
@@ -109,7 +111,7 @@ static bool read_attention(struct ref_ctx *c, struct attention *r)
 	r->query = computed(c, r, t[0]);
 	r->key = computed(c, r, t[1]);
 	r->value = computed(c, r, t[2]);
-	return check_products(c, t, 3);
+	return check_products(c, t, 4);
 }
 
 /* ---- steps ---- */

@@ -195,7 +195,7 @@ class Example:
         if kind == "str":
             return other or p["words"].split("|")[0]
         if kind == "float":
-            return 0.5
+            return 0.0 if role == "dropout" else 0.5
         if kind == "bools":
             return [True] * p["length"]
         raise Unknown(f"{self.op['name']}: no example of a {kind}<{role}>")

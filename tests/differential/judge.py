@@ -150,6 +150,12 @@ def magnitude(op, call, k, tiny=0.0):
         return None
 
 
+def score_error(call):
+    """How far weights are off that come of rounded scores: exp(score), as often as a score is an error of 1."""
+    x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
+    return 1 + abs(float(call.python_args([t.tensor() for t in call.tensors])[1].get("scale") or 1)) * (x.max() ** 2 if x.numel() else 0)
+
+
 def values(op, call, k, want, got, stats):
     if not want.dtype.is_floating_point or (op["licence"] in EXACT and not op["traits"] & 4):
         if op["traits"] & T_ORDER and k > 0:
@@ -170,6 +176,8 @@ def values(op, call, k, want, got, stats):
         if op["licence"] in ("VAR", "NORM") and want.numel():
             x = torch.cat([t.flat.double().nan_to_num(0, 0, 0).abs() for t in call.tensors])
             mag = torch.maximum(mag, x.max() ** 2) if x.numel() else mag
+        if op["name"] in ATTENTION:
+            mag = mag * score_error(call)
     if ref is not None and (not isinstance(ref, torch.Tensor) or not ref.dtype.is_floating_point or ref.shape != want.shape):
         ref = None
     fitting = mag if mag is not None and mag.shape == want.shape else None
@@ -209,9 +217,7 @@ def gradient(op, call, i, run, want, got, stats):
         if x.numel() and g.numel():
             s = torch.maximum(s, x.max() * g.max())
             if op["name"] in ATTENTION:    # g * value that cancels out, times query or key; and weights from rounded scores
-                scale = abs(float(call.python_args([t.tensor() for t in call.tensors])[1].get("scale") or 1))
-                terms = sum(call.tensors[1].size[2:])
-                s = torch.maximum(s, terms * x.max() ** 2 * g.max() * (1 + scale * x.max() ** 2))
+                s = torch.maximum(s, sum(call.tensors[1].size[2:]) * x.max() ** 2 * g.max() * score_error(call) ** 2)
             # what goes through the moments is in proportion to rstd^3 and to squares; batch norm that does not train keeps none
             if op["licence"] == "NORM" and run.outs[2].numel():
                 s = torch.maximum(s, x.max() ** 2 * g.max() * run.outs[2].detach().double().nan_to_num(0, 0, 0).max().clamp(min=1) ** 3)
