@@ -250,6 +250,10 @@ static void from_must_raise(
 		out->verdict = eager ? VD_MISMATCH : VD_UNJUDGED;
 		out->why = eager ? arena_printf(a, "runs what eager refuses: %s", eager) : "no rule of ours says why eager must refuse it";
 	}
+	if (out->verdict == VD_INVALID && jc->undecided) {
+		out->verdict = VD_UNJUDGED;
+		out->why = jc->undecided;
+	}
 	out->unexpected = out->verdict == VD_INVALID;
 	if (out->verdict != VD_MISMATCH)
 		return;
@@ -270,7 +274,7 @@ static void from_raise(
 	bool grounded = ours && (out->reference != REF_OK || grounds_for(p, ours));
 	bool excused = target_has_own_plain(t) ? false : target_has_plain(t) ? ours != NULL : grounded;
 	out->why = r->message;
-	if (jc->undecided && !grounded) { /* what is undecided may count otherwise there, and raise */
+	if (jc->undecided && !grounded) { /* what is undecided may count otherwise there, and raise; so may a kernel that is not modelled */
 		out->verdict = VD_UNJUDGED;
 		out->why = jc->undecided;
 		return;

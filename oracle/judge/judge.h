@@ -67,7 +67,7 @@ struct judge_case {
 	struct tape_limits limit;
 	enum ref_status status; /* OK if every call is; RAISES if call 0 does */
 	const char *message;
-	const char *undecided; /* that of a call that reads what an undecided comparison made; NULL: none does */
+	const char *undecided; /* that of a call that reads what an undecided comparison made, or whose kernel is not modelled; NULL: none */
 };
 
 /* ---- the same rules, for whoever compares without a result at hand (scripts) ---- */

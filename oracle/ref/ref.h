@@ -48,7 +48,8 @@ struct ref_ctx {
 	bool inplace;                                   /* an in-place row: strides of the result do not matter */
 	bool grad;                                      /* some Tensor argument requires grad: repeated reads need SF_COPY (ref_copies) */
 	bool unsupported;
-	bool undecided; /* ... because an undecided comparison made what the rule reads (ref_undecided) */
+	/* ... because an undecided comparison made what the rule reads (ref_undecided), or its kernel is not modelled: it may refuse it */
+	bool undecided;
 	struct err *err;
 	/* to fill, by ref_out* */
 	int nout; /* default: the highest result declared + 1 */
@@ -106,7 +107,7 @@ bool ref_out_ids(struct ref_ctx *c, int k, enum dtype dt, const int64_t *size, i
 bool ref_out_view(struct ref_ctx *c, int k, int arg, const int64_t *size, const int64_t *stride, int rank, int64_t offset);
 bool ref_out_same(struct ref_ctx *c, int k, int arg);                            /* result k is argument arg itself */
 bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* always false */
-/* Of a row whose kernels on CUDA nobody has measured: unsupported there. */
+/* Of a row whose kernels on CUDA nobody has measured, or that has none: unsupported there, also where PyTorch refuses it. */
 bool ref_not_on_cuda(struct ref_ctx *c);
 /* The same where an undecided comparison made the number that the row reads: PyTorch reads another one, perhaps, and refuses. */
 bool ref_undecided(struct ref_ctx *c, const char *what); /* always false; what: "an index of", whose operator follows */

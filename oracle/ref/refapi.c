@@ -16,8 +16,10 @@ bool ref_unsupported(struct ref_ctx *c, const char *fmt, ...)
 
 bool ref_not_on_cuda(struct ref_ctx *c)
 {
-	return c->t->lic->semantics.layout != LAYOUT_LOADS
-		|| ref_unsupported(c, "%s on CUDA, whose kernel is not modelled", op_info[c->n->op].name);
+	if (c->t->lic->semantics.layout != LAYOUT_LOADS)
+		return true;
+	c->undecided = true;
+	return ref_unsupported(c, "%s on CUDA, whose kernel is not modelled", op_info[c->n->op].name);
 }
 
 bool ref_undecided(struct ref_ctx *c, const char *what)

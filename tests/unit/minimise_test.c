@@ -93,6 +93,13 @@ static void test_coins(void)
 /* The founding bug as a question: is the sum of a slice_scatter returned and differentiated, up to an input? */
 static bool is_sum(const struct node *n) { return str_starts(op_info[n->op].name, "sum"); }
 
+/* A result that never requires grad, whatever its row reads. */
+static bool is_constant(const struct prog *p, int node)
+{
+	const struct node *n = &p->node[node];
+	return n->op == OP_getitem && op_info[p->node[n->arg[A_getitem_self].node].op].constant >> n->arg[A_getitem_index].i.value & 1;
+}
+
 static bool founding(const struct prog *p)
 {
 	for (int i = 0; i < p->nback; i++) {
@@ -101,7 +108,8 @@ static bool founding(const struct prog *p)
 			continue;
 		bool wants[MAX_NODES] = {false};
 		for (int k = 0; k <= sum->arg[A_sum_self].node; k++)
-			wants[k] = p->node[k].op == OP_input ? node_requires_grad(&p->node[k]) : node_reads(p, &p->node[k], wants);
+			wants[k] =
+				p->node[k].op == OP_input ? node_requires_grad(&p->node[k]) : node_reads(p, &p->node[k], wants) && !is_constant(p, k);
 		if (wants[p->node[sum->arg[A_sum_self].node].arg[A_slice_scatter_self].node])
 			return true;
 	}
