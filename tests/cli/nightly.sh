@@ -166,7 +166,7 @@ ended() { # SIGTERM: what is there is merged and told of, the exit code says so;
 	has "told of" n.db.night/summary.md "^Exit code 143: interrupted by signal 15\.$"
 	has "and told again when it went on" <(ls) "^n.db.since$"
 	before=$(sql "select count(*) from v_findings" n.db)
-	NIGHTLY_CANARY=cse_ignores_dim night --target builtin:eager+plant=zero --time 5s --seed 5
+	NIGHTLY_CANARY=noop_without_update night --target builtin:eager+plant=zero --time 5s --seed 5
 	expect "the canary is not found" 4 $?
 	has "it says so" err "the canary, a planted defect, was not found"
 	has "in the summary, too" n.db.night/summary.md "the canary was not found"
