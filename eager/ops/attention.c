@@ -6,12 +6,6 @@
 #include "eager/ops/row_rules.h"
 #include "generated/op_id.h"
 
-static const struct meta *operand(const struct meta_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k >= 0 ? c->in[k] : NULL;
-}
-
 /* The forward part says it in these words; backward does not look. */
 static bool refuse(const struct meta_ctx *c, const char *words)
 {
@@ -40,10 +34,10 @@ static bool mask_fits(const struct meta_ctx *c, const struct meta *mask, const s
 static bool check_operands(const struct meta_ctx *c)
 {
 	static const int names[3] = {N_query, N_key, N_value};
-	const struct meta *m[3], *mask = operand(c, N_attn_mask), *query = m[0] = operand(c, N_query);
+	const struct meta *m[3], *mask = meta_named(c, N_attn_mask), *query = m[0] = meta_named(c, N_query);
 	bool four = true, alike = true;
 	for (int k = 0; k < 3; k++) {
-		m[k] = operand(c, names[k]);
+		m[k] = meta_named(c, names[k]);
 		four = four && m[k]->rank == 4;
 	}
 	if (!four)
@@ -87,7 +81,7 @@ bool meta_flash_attention(struct meta_ctx *c)
 {
 	if (!body_takes_self(c) || !check_operands(c) || !meta_body(c))
 		return false;
-	layout_preserve(&c->out[0], operand(c, N_query));
+	layout_preserve(&c->out[0], meta_named(c, N_query));
 	layout_heads_behind(&c->out[1]);
 	return c->out[0].stride[3] == 1
 		|| err_limit(c->err, "attention of a query whose cells overlap: PyTorch writes its result to wrong places");
@@ -95,7 +89,8 @@ bool meta_flash_attention(struct meta_ctx *c)
 
 bool meta_flash_attention_backward(struct meta_ctx *c)
 {
-	const struct meta *query = operand(c, N_query), *same[2] = {operand(c, N_grad_out), operand(c, N_out)}, *sums = operand(c, N_logsumexp);
+	const struct meta *query = meta_named(c, N_query), *same[2] = {meta_named(c, N_grad_out), meta_named(c, N_out)},
+					  *sums = meta_named(c, N_logsumexp);
 	if (!body_takes_self(c) || !check_operands(c))
 		return false;
 	for (int k = 0; k < 2; k++)

@@ -6,12 +6,6 @@
 #include "eager/ops/row_rules.h"
 #include "generated/op_id.h"
 
-static const struct meta *operand(const struct meta_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k >= 0 ? c->in[k] : NULL;
-}
-
 static int64_t number(const struct meta_ctx *c, int name) { return node_int(c->n, op_arg(c->n->op, name)); }
 
 /* ---- dtypes ---- */
@@ -75,7 +69,7 @@ static bool grouped(const struct meta_ctx *c, const struct meta *input)
 		return err_set(c->err,
 			"Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
 			sizes_text(is, input->size, input->rank), (long long)group);
-	if (!vector_of_channels(c, operand(c, N_weight), "weight") || !vector_of_channels(c, operand(c, N_bias), "bias"))
+	if (!vector_of_channels(c, meta_named(c, N_weight), "weight") || !vector_of_channels(c, meta_named(c, N_bias), "bias"))
 		return false;
 	if (samples <= MAX_NUMEL && channels <= MAX_NUMEL && each <= MAX_NUMEL && meta_numel(input) == samples * channels * each)
 		return true;
@@ -85,7 +79,7 @@ static bool grouped(const struct meta_ctx *c, const struct meta *input)
 
 static bool group_layouts(const struct meta_ctx *c, const struct meta *input)
 {
-	const struct meta *pair[2] = {operand(c, N_weight), operand(c, N_bias)};
+	const struct meta *pair[2] = {meta_named(c, N_weight), meta_named(c, N_bias)};
 	if (input->rank < 2 || input->size[0] != number(c, N_N) || input->size[1] != number(c, N_C))
 		return err_limit(c->err, "%s of N and C that are not input's sizes", op_info[c->n->op].name);
 	for (int k = 0; k < 2; k++)
@@ -96,7 +90,7 @@ static bool group_layouts(const struct meta_ctx *c, const struct meta *input)
 
 bool meta_group_norm(struct meta_ctx *c)
 {
-	const struct meta *input = operand(c, N_input), *pair[2] = {operand(c, N_weight), operand(c, N_bias)};
+	const struct meta *input = meta_named(c, N_input), *pair[2] = {meta_named(c, N_weight), meta_named(c, N_bias)};
 	if (!mixed_dtypes(c, input, pair, 2) || !grouped(c, input))
 		return false;
 	if (!group_layouts(c, input))
@@ -111,7 +105,8 @@ bool meta_group_norm(struct meta_ctx *c)
 /* What the forward part gives has these sizes and dtypes. */
 static bool fits_forward(const struct meta_ctx *c, const struct meta *input)
 {
-	const struct meta *grad = operand(c, N_grad_out), *weight = operand(c, N_weight), *moment[2] = {operand(c, N_mean), operand(c, N_rstd)};
+	const struct meta *grad = meta_named(c, N_grad_out), *weight = meta_named(c, N_weight),
+					  *moment[2] = {meta_named(c, N_mean), meta_named(c, N_rstd)};
 	const int64_t group = number(c, N_group);
 	const enum dtype kept = moment[0]->dtype;
 	bool fits = meta_same_sizes(grad, input) && grad->dtype == input->dtype && (!weight || weight->dtype == kept)
@@ -124,11 +119,11 @@ static bool fits_forward(const struct meta_ctx *c, const struct meta *input)
 
 bool meta_group_norm_backward(struct meta_ctx *c)
 {
-	const struct meta *input = operand(c, N_input), *grad = operand(c, N_grad_out);
+	const struct meta *input = meta_named(c, N_input), *grad = meta_named(c, N_grad_out);
 	const bool *asked = c->n->arg[op_arg(c->n->op, N_output_mask)].bools;
 	if (!grouped(c, input) || !group_layouts(c, input) || !fits_forward(c, input) || !plain_layout(c, grad, "grad_out"))
 		return false;
-	if (!operand(c, N_weight) && (asked[1] || asked[2]))
+	if (!meta_named(c, N_weight) && (asked[1] || asked[2]))
 		return err_limit(c->err, "gradients of a weight or bias without a weight: 2.11 refuses them");
 	return meta_body(c);
 }
@@ -141,7 +136,7 @@ static const int batch_parameters[4] = {N_weight, N_bias, N_running_mean, N_runn
 static bool batch_parameters_fit(const struct meta_ctx *c, const struct meta *input, const int *name, int n)
 {
 	for (int k = 0; k < n; k++) {
-		const struct meta *m = operand(c, name[k]);
+		const struct meta *m = meta_named(c, name[k]);
 		if (m && (m->rank != 1 || m->size[0] != input->size[1] || !meta_is_contiguous(m)))
 			return err_limit(c->err, "a parameter that is not one number for each channel, at which PyTorch does not look");
 	}
@@ -151,7 +146,7 @@ static bool batch_parameters_fit(const struct meta_ctx *c, const struct meta *in
 static bool batch_dtypes(const struct meta_ctx *c, const struct meta *input, const int *name, int n)
 {
 	for (int k = 0; k < n; k++) {
-		const struct meta *m = operand(c, name[k]);
+		const struct meta *m = meta_named(c, name[k]);
 		if (m && m->dtype != input->dtype)
 			return err_limit(c->err, "parameters of another dtype than input");
 	}
@@ -161,7 +156,7 @@ static bool batch_dtypes(const struct meta_ctx *c, const struct meta *input, con
 static bool vectors(const struct meta_ctx *c, const int *name, int n)
 {
 	for (int k = 0; k < n; k++)
-		if (operand(c, name[k]) && operand(c, name[k])->rank != 1)
+		if (meta_named(c, name[k]) && meta_named(c, name[k])->rank != 1)
 			return err_limit(c->err, "moments that are no vector");
 	return true;
 }
@@ -180,10 +175,10 @@ static bool training(const struct meta_ctx *c, int name)
 
 bool meta_batch_norm(struct meta_ctx *c)
 {
-	const struct meta *input = operand(c, N_input), *parameter[4];
+	const struct meta *input = meta_named(c, N_input), *parameter[4];
 	char is[SIZES_TEXT];
 	for (int k = 0; k < 4; k++)
-		parameter[k] = operand(c, batch_parameters[k]);
+		parameter[k] = meta_named(c, batch_parameters[k]);
 	if (input->rank < 2)
 		return err_limit(c->err, "%s of an input without channels", op_info[c->n->op].name);
 	if (!body_takes_self(c) || !mixed_dtypes(c, input, parameter, 4) || !batch_dtypes(c, input, batch_parameters, 4))
@@ -204,10 +199,11 @@ static const int batch_backward_parameters[5] = {N_weight, N_running_mean, N_run
 
 bool meta_batch_norm_backward(struct meta_ctx *c)
 {
-	const struct meta *input = operand(c, N_input), *grad = operand(c, N_grad_out);
+	const struct meta *input = meta_named(c, N_input), *grad = meta_named(c, N_grad_out);
 	const bool train = training(c, N_train);
 	const int read[3] = {N_weight, train ? N_save_mean : N_running_mean, train ? N_save_invstd : N_running_var};
-	if (input->rank < 2 || !meta_same_sizes(grad, input) || grad->dtype != input->dtype || !operand(c, read[1]) || !operand(c, read[2]))
+	if (input->rank < 2 || !meta_same_sizes(grad, input) || grad->dtype != input->dtype || !meta_named(c, read[1])
+		|| !meta_named(c, read[2]))
 		return err_limit(c->err, "operands unlike those that the forward part has and gives");
 	if (!body_takes_self(c) || !batch_dtypes(c, input, batch_backward_parameters, 5) || !vectors(c, batch_backward_parameters, 5)
 		|| !batch_parameters_fit(c, input, read, 3))

@@ -17,6 +17,12 @@ struct meta_ctx {
 };
 typedef bool meta_fn(struct meta_ctx *c);
 extern meta_fn *const op_meta[];
+/* Meta of the operand of that name (N_…); NULL: it is None, or the row has none. */
+static inline const struct meta *meta_named(const struct meta_ctx *c, int name)
+{
+	const int k = op_arg(c->n->op, name);
+	return k < 0 ? NULL : c->in[k];
+}
 /* Meta of entry k of a Tensor[] argument, NULL for a hole. */
 const struct meta *meta_list(const struct meta_ctx *c, int arg, int k);
 /* Meta of the operand that argument k is: a node's, or that of a Python number (0-d f64, i64 or b8, marked so); NULL if it is neither. */

@@ -685,10 +685,9 @@ static struct shape keys_of(struct world *w, const struct making *m)
 	return s;
 }
 
-/* PyTorch divides by the number of features and of queries, which ends its process. */
 static int operand_KEYS(struct world *w, struct making *m, const struct param *q)
 {
-	return meta_numel(&m->meta) == 0 ? -1 : operand(w, m, q, m->meta.dtype, keys_of(w, m), FIT_SAME);
+	return operand(w, m, q, m->meta.dtype, keys_of(w, m), FIT_SAME);
 }
 
 static int operand_KEYED(struct world *w, struct making *m, const struct param *q) { return operand_KEYS(w, m, q); }

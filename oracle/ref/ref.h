@@ -125,6 +125,12 @@ bool ref_out_rows(struct ref_ctx *c, int k, enum dtype dt, const struct meta *m,
 /* Sizes after reducing the masked dims. Returns the rank. */
 int ref_reduced(int64_t size[MAX_RANK], const struct meta *m, const bool mask[MAX_RANK], bool keepdim);
 static inline int64_t ref_arg_int(const struct ref_ctx *c, int k) { return c->n->arg[k].i.value; }
+/* The operand of that name (N_…); NULL: it is None, or the row has none. */
+static inline const struct ref_tensor *ref_operand(const struct ref_ctx *c, int name)
+{
+	const int k = op_arg(c->n->op, name);
+	return k < 0 ? NULL : c->in[k];
+}
 static inline bool ref_given(const struct ref_ctx *c, int k) { return c->n->arg[k].tag != ARG_NONE; }
 
 #endif

@@ -18,12 +18,6 @@ struct attention {
 	const sid *query, *key, *value; /* [heads, l, e], [heads, s, e] twice, in `in` */
 };
 
-static const struct ref_tensor *operand(const struct ref_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k < 0 ? NULL : c->in[k];
-}
-
 /* ---- what is refused ---- */
 
 /* The forward part says it in these words; backward does not look. */
@@ -83,7 +77,7 @@ static bool is_causal(const struct ref_ctx *c) { return c->n->arg[op_arg(c->n->o
 /* How kernels cut keys into blocks says whether the weights 0 of keys behind a query are multiplied by anything. */
 static bool check_products(struct ref_ctx *c, const struct ref_tensor *const *t, int n)
 {
-	const struct ref_tensor *mask = operand(c, N_attn_mask); /* of which -inf is ordinary */
+	const struct ref_tensor *mask = ref_operand(c, N_attn_mask); /* of which -inf is ordinary */
 	for (int i = 0; is_causal(c) && i < n && t[i]; i++) {
 		const sid *ids = ref_ids(c, t[i]);
 		for (int64_t k = 0; !c->t->over && k < meta_numel(&t[i]->meta); k++)
@@ -96,7 +90,8 @@ static bool check_products(struct ref_ctx *c, const struct ref_tensor *const *t,
 /* What forward and backward have. */
 static bool read_attention(struct ref_ctx *c, struct attention *r)
 {
-	const struct ref_tensor *mask = operand(c, N_attn_mask), *t[4] = {operand(c, N_query), operand(c, N_key), operand(c, N_value), mask};
+	const struct ref_tensor *mask = ref_operand(c, N_attn_mask),
+							*t[4] = {ref_operand(c, N_query), ref_operand(c, N_key), ref_operand(c, N_value), mask};
 	const struct meta *m[3] = {&t[0]->meta, &t[1]->meta, &t[2]->meta};
 	const int scale = op_arg(c->n->op, N_scale);
 	if (!ref_not_on_cuda(c) || !check_types(c, m, mask ? &mask->meta : NULL) || !check_sizes(c, m, mask ? &mask->meta : NULL))
@@ -179,8 +174,8 @@ static const sid *detached(struct ref_ctx *c, const struct attention *r, const s
 /* [heads, l, s], scaled, with the mask. */
 static const sid *scores(struct ref_ctx *c, const struct attention *r, const sid *dots)
 {
-	const struct meta *q = &operand(c, N_query)->meta;
-	const struct ref_tensor *mask = operand(c, N_attn_mask);
+	const struct meta *q = &ref_operand(c, N_query)->meta;
+	const struct ref_tensor *mask = ref_operand(c, N_attn_mask);
 	const int64_t size[4] = {q->size[0], q->size[1], r->l, r->s}, n = r->heads * r->l * r->s;
 	const sid *out = map(c, r, SF_MUL, dots, ref_ids_repeat(c, tape_const_f(c->t, r->in, r->scale), n), n);
 	return mask ? map(c, r, SF_ADD, out, ref_cast(c, ref_ids_expanded(c, mask, size, 4), n, r->in), n) : out;
@@ -249,7 +244,7 @@ REFERENCE(attention_for_cpu, ANEW)
 	int64_t stride[MAX_RANK];
 	if (!read_attention(c, &r))
 		return false;
-	const struct meta *query = &operand(c, N_query)->meta;
+	const struct meta *query = &ref_operand(c, N_query)->meta;
 	const int64_t values = r.heads * r.s * r.e, elements = r.heads * r.l * r.e;
 	const sid *const fixed[3] = {detached(c, &r, r.query, elements), detached(c, &r, r.key, values), detached(c, &r, r.value, values)};
 	const struct result y = attend(c, &r, fixed[0], fixed[1], fixed[2]);
@@ -276,14 +271,14 @@ static bool gives(struct ref_ctx *c, const struct attention *r, int k, const str
 
 static bool check_upstream(struct ref_ctx *c, const struct attention *r)
 {
-	const struct meta *query = &operand(c, N_query)->meta, *sum = &operand(c, N_logsumexp)->meta;
+	const struct meta *query = &ref_operand(c, N_query)->meta, *sum = &ref_operand(c, N_logsumexp)->meta;
 	static const int names[2] = {N_grad_out, N_out};
 	bool fits = shape_equal(sum->size, sum->rank, query->size, 3) && sum->dtype == r->in;
 	for (int k = 0; k < 2; k++) {
-		const struct meta *m = &operand(c, names[k])->meta;
+		const struct meta *m = &ref_operand(c, names[k])->meta;
 		fits = fits && shape_equal(m->size, m->rank, query->size, 4) && m->dtype == r->dt && m->stride[3] == 1;
 	}
-	const struct ref_tensor *const given[3] = {operand(c, N_grad_out), operand(c, N_out), operand(c, N_logsumexp)};
+	const struct ref_tensor *const given[3] = {ref_operand(c, N_grad_out), ref_operand(c, N_out), ref_operand(c, N_logsumexp)};
 	return fits ? check_products(c, given, 3) : ref_unsupported(c, "operands unlike those that attention has and gives");
 }
 
@@ -293,15 +288,16 @@ REFERENCE(attention_for_cpu_backward, ANEW)
 	if (!read_attention(c, &r) || !check_upstream(c, &r))
 		return false;
 	const int64_t queries = r.heads * r.l, n = queries * r.s, elements = queries * r.e;
-	const sid *g = computed(c, &r, operand(c, N_grad_out)), *out = computed(c, &r, operand(c, N_out));
+	const sid *g = computed(c, &r, ref_operand(c, N_grad_out)), *out = computed(c, &r, ref_operand(c, N_out));
 	const sid *score = causal(c, &r, scores(c, &r, dots(c, &r, r.query, r.key)));
-	const sid *weight = map(c, &r, SF_EXP, map(c, &r, SF_SUB, score, spread(c, &r, ref_ids(c, operand(c, N_logsumexp)), r.s), n), NULL, n);
+	const sid *weight =
+		map(c, &r, SF_EXP, map(c, &r, SF_SUB, score, spread(c, &r, ref_ids(c, ref_operand(c, N_logsumexp)), r.s), n), NULL, n);
 	const sid *own = product(c, &r, g, transposed(c, &r, r.value, r.s, r.e), r.l, r.e, r.s);
 	const sid *shared = spread(c, &r, sums(c, &r, map(c, &r, SF_MUL, g, out, elements), r.e), r.s);
 	const sid *of_score = map(c, &r, SF_MUL, weight, map(c, &r, SF_SUB, own, shared, n), n);
 	const sid *d = stored(c, &r, of_score, n);
 	const sid *back = transposed(c, &r, d, r.l, r.s), *weights = transposed(c, &r, stored(c, &r, weight, n), r.l, r.s);
-	return gives(c, &r, 0, &operand(c, N_query)->meta, scaled_product(c, &r, d, r.key, r.l, r.s, r.e))
-		&& gives(c, &r, 1, &operand(c, N_key)->meta, scaled_product(c, &r, back, r.query, r.s, r.l, r.e))
-		&& gives(c, &r, 2, &operand(c, N_value)->meta, product(c, &r, weights, g, r.s, r.l, r.e));
+	return gives(c, &r, 0, &ref_operand(c, N_query)->meta, scaled_product(c, &r, d, r.key, r.l, r.s, r.e))
+		&& gives(c, &r, 1, &ref_operand(c, N_key)->meta, scaled_product(c, &r, back, r.query, r.s, r.l, r.e))
+		&& gives(c, &r, 2, &ref_operand(c, N_value)->meta, product(c, &r, weights, g, r.s, r.l, r.e));
 }

@@ -13,12 +13,6 @@ struct batch {
 	double eps[FORMULA_SCALARS], momentum[FORMULA_SCALARS];
 };
 
-static const struct ref_tensor *operand(const struct ref_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k < 0 ? NULL : c->in[k];
-}
-
 /* ---- what is refused ---- */
 
 static const int parameters[4] = {N_weight, N_bias, N_running_mean, N_running_var};
@@ -34,7 +28,7 @@ static bool check_dtypes(struct ref_ctx *c, const struct batch *r)
 	const struct ref_tensor *first = NULL;
 	bool floats = true, alike = true;
 	for (int k = 0; k < 4; k++) {
-		const struct ref_tensor *t = operand(c, parameters[k]);
+		const struct ref_tensor *t = ref_operand(c, parameters[k]);
 		first = first ? first : t;
 		floats = floats && (!t || t->meta.dtype == DT_F32);
 		alike = alike && (!t || t->meta.dtype == r->dt);
@@ -50,9 +44,9 @@ static bool check_dtypes(struct ref_ctx *c, const struct batch *r)
 
 static bool check_layouts(struct ref_ctx *c, const struct batch *r, const int *name, int n)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	for (int k = 0; k < n; k++) {
-		const struct ref_tensor *t = operand(c, name[k]);
+		const struct ref_tensor *t = ref_operand(c, name[k]);
 		if (t && (!shape_equal(t->meta.size, t->meta.rank, &r->channels, 1) || !layout_is_contiguous(&t->meta)))
 			return ref_unsupported(c, "a parameter that is not one number for each channel, at which PyTorch does not look");
 	}
@@ -75,7 +69,7 @@ static bool training(const struct ref_ctx *c, int name)
 /* What forward and backward have. */
 static bool read_input(struct ref_ctx *c, struct batch *r, bool train)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	if (input->rank < 2)
 		return ref_unsupported(c, "an input without channels");
 	*r = (struct batch){.dt = input->dtype,
@@ -91,7 +85,7 @@ static bool read_input(struct ref_ctx *c, struct batch *r, bool train)
 
 static bool read_batch(struct ref_ctx *c, struct batch *r)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	if (!read_input(c, r, training(c, N_training)) || !takes_dtype(c, r, "batch_norm") || !check_dtypes(c, r))
 		return false;
 	if (r->training && r->n == 0)
@@ -130,7 +124,7 @@ static const sid *computed(struct ref_ctx *c, const struct batch *r, const struc
 /* A number for each channel: weight, bias, or what it is where there is none. */
 static const sid *each_channel(struct ref_ctx *c, const struct batch *r, int name, double otherwise)
 {
-	const struct ref_tensor *t = operand(c, name);
+	const struct ref_tensor *t = ref_operand(c, name);
 	return t ? computed(c, r, t) : ref_ids_repeat(c, tape_const_f(c->t, r->in, otherwise), r->channels);
 }
 
@@ -216,13 +210,13 @@ static bool give(struct ref_ctx *c, const struct batch *r, int k, int64_t n, con
 /* The result, and the moments that it was made of, of which there are none without training. fixed: what of is without gradients. */
 static bool give_normalized(struct ref_ctx *c, const struct batch *r, struct parts *fixed)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	const int64_t n = r->channels;
-	const sid *x = by_channel(c, r, input, computed(c, r, operand(c, N_input)));
+	const sid *x = by_channel(c, r, input, computed(c, r, ref_operand(c, N_input)));
 	const struct parts p = {.x = x, .weight = each_channel(c, r, N_weight, 1), .bias = each_channel(c, r, N_bias, 0)};
 	*fixed = (struct parts){.x = detached(c, r, x, r->n), .weight = detached(c, r, p.weight, n), .bias = detached(c, r, p.bias, n)};
-	fixed->mean = r->training ? rows(c, r, SF_ROW_MEAN, fixed->x) : computed(c, r, operand(c, N_running_mean));
-	fixed->deviation = r->training ? rows(c, r, SF_ROW_RSTD, fixed->x) : deviation_of(c, r, computed(c, r, operand(c, N_running_var)));
+	fixed->mean = r->training ? rows(c, r, SF_ROW_MEAN, fixed->x) : computed(c, r, ref_operand(c, N_running_mean));
+	fixed->deviation = r->training ? rows(c, r, SF_ROW_RSTD, fixed->x) : deviation_of(c, r, computed(c, r, ref_operand(c, N_running_var)));
 	const sid *y = normalized(c, r, fixed), *none = tape_ids(c->t, 0);
 	y = by_sample(c, r, input, c->grad ? map2(c, r, SF_GRAFT, y, gradient_paths(c, r, &p, fixed), r->n) : y);
 	return ref_out_ids(c, 0, r->dt, input->size, input->rank, NULL, ref_cast(c, y, r->n, r->dt))
@@ -232,7 +226,7 @@ static bool give_normalized(struct ref_ctx *c, const struct batch *r, struct par
 
 static bool give_running(struct ref_ctx *c, const struct batch *r, int k, int name, const sid *moment)
 {
-	const sid *op[3] = {moment, ref_ids(c, operand(c, name))};
+	const sid *op[3] = {moment, ref_ids(c, ref_operand(c, name))};
 	const int64_t n = r->channels;
 	return give(c, r, k, n, r->training ? ref_ids_block(c, tape_map(c->t, SF_RUNNING, r->in, op, n, r->momentum), n) : op[1]);
 }
@@ -280,7 +274,7 @@ static const sid *to_input(struct ref_ctx *c, const struct batch *r, const struc
 		own = map2(c, r, SF_SUB, own, contiguous ? mean : slope, r->n);
 	}
 	own = map2(c, r, SF_MUL, own, spread(c, r, b->deviation), r->n);
-	return operand(c, N_weight) ? map2(c, r, SF_MUL, own, spread(c, r, each_channel(c, r, N_weight, 1)), r->n) : own;
+	return ref_operand(c, N_weight) ? map2(c, r, SF_MUL, own, spread(c, r, each_channel(c, r, N_weight, 1)), r->n) : own;
 }
 
 static const int backward_parameters[5] = {N_weight, N_running_mean, N_running_var, N_save_mean, N_save_invstd};
@@ -288,13 +282,13 @@ static const int backward_parameters[5] = {N_weight, N_running_mean, N_running_v
 /* What forward has and gives has these dtypes, sizes and layouts. */
 static bool check_upstream(struct ref_ctx *c, const struct batch *r, const int read[3], bool contiguous)
 {
-	const struct meta *input = &operand(c, N_input)->meta, *grad = &operand(c, N_grad_out)->meta;
-	bool fits =
-		shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt && operand(c, read[1]) && operand(c, read[2]);
+	const struct meta *input = &ref_operand(c, N_input)->meta, *grad = &ref_operand(c, N_grad_out)->meta;
+	bool fits = shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt && ref_operand(c, read[1])
+		&& ref_operand(c, read[2]);
 	if (fits && !takes_dtype(c, r, "batch_norm_backward_cpu"))
 		return false;
 	for (int k = 0; k < 5; k++) {
-		const struct ref_tensor *t = operand(c, backward_parameters[k]);
+		const struct ref_tensor *t = ref_operand(c, backward_parameters[k]);
 		fits = fits && (!t || (t->meta.dtype == r->dt && t->meta.rank == 1));
 	}
 	if (!fits)
@@ -308,16 +302,16 @@ static bool check_upstream(struct ref_ctx *c, const struct batch *r, const int r
 
 REFERENCE(native_batch_norm_backward, ANEW)
 {
-	const struct meta *input = &operand(c, N_input)->meta, *grad = &operand(c, N_grad_out)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta, *grad = &ref_operand(c, N_grad_out)->meta;
 	const bool train = training(c, N_train), *asked = c->n->arg[A_native_batch_norm_backward_output_mask].bools;
 	const bool contiguous = shape_format(grad) == 0 && layout_is_contiguous(grad);
 	const int read[3] = {N_weight, train ? N_save_mean : N_running_mean, train ? N_save_invstd : N_running_var};
 	struct batch r;
 	if (!ref_not_on_cuda(c) || !read_input(c, &r, train) || !check_upstream(c, &r, read, contiguous))
 		return false;
-	const sid *mean = computed(c, &r, operand(c, read[1])), *second = computed(c, &r, operand(c, read[2]));
-	const sid *x = by_channel(c, &r, input, computed(c, &r, operand(c, N_input)));
-	struct upstream b = {.g = by_channel(c, &r, input, computed(c, &r, operand(c, N_grad_out))),
+	const sid *mean = computed(c, &r, ref_operand(c, read[1])), *second = computed(c, &r, ref_operand(c, read[2]));
+	const sid *x = by_channel(c, &r, input, computed(c, &r, ref_operand(c, N_input)));
+	struct upstream b = {.g = by_channel(c, &r, input, computed(c, &r, ref_operand(c, N_grad_out))),
 		.centred = map2(c, &r, SF_SUB, x, spread(c, &r, mean), r.n),
 		.deviation = train ? second : deviation_of(c, &r, second)};
 	b.dot = sums(c, &r, map2(c, &r, SF_MUL, b.centred, b.g, r.n));

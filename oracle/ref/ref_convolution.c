@@ -15,12 +15,6 @@ struct slide {
 	int64_t stride[2], padding[2], dilation[2], in[2], kernel[2], out[2];
 };
 
-static const struct ref_tensor *operand(const struct ref_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k < 0 ? NULL : c->in[k];
-}
-
 static bool read_list(struct ref_ctx *c, int64_t to[2], int name, const char *what, int ndim, int64_t least)
 {
 	const struct arg *a = &c->n->arg[op_arg(c->n->op, name)];
@@ -89,7 +83,7 @@ static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *in
 
 static bool read_slide(struct ref_ctx *c, struct slide *s)
 {
-	const struct meta *input = &operand(c, N_input)->meta, *weight = &operand(c, N_weight)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta, *weight = &ref_operand(c, N_weight)->meta;
 	int64_t none[2];
 	if (flag_of(c, op_arg(c->n->op, N_transposed)))
 		return ref_unsupported(c, "a transposed convolution");

@@ -12,19 +12,13 @@ struct groups {
 	int64_t n, rows, len;                   /* elements; groups of all samples; elements of a group */
 };
 
-static const struct ref_tensor *operand(const struct ref_ctx *c, int name)
-{
-	const int k = op_arg(c->n->op, name);
-	return k < 0 ? NULL : c->in[k];
-}
-
 static int64_t number(const struct ref_ctx *c, int name) { return ref_arg_int(c, op_arg(c->n->op, name)); }
 
 /* ---- what is refused ---- */
 
 static bool check_groups(struct ref_ctx *c, struct groups *r)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	*r = (struct groups){.dt = input->dtype,
 		.in = dtype_compute(input->dtype),
 		.kept = input->dtype,
@@ -42,7 +36,7 @@ static bool check_groups(struct ref_ctx *c, struct groups *r)
 			"Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
 			shape_text(c, input->size, input->rank), (long long)r->group);
 	for (int k = 0; k < 2; k++) {
-		const struct ref_tensor *w = operand(c, k ? N_bias : N_weight);
+		const struct ref_tensor *w = ref_operand(c, k ? N_bias : N_weight);
 		if (w && !shape_equal(w->meta.size, w->meta.rank, &r->channels, 1))
 			return err_set(c->err, "Expected %s to be a vector of size equal to the number of channels in input", k ? "bias" : "weight");
 	}
@@ -59,7 +53,7 @@ static bool check_layout(struct ref_ctx *c, const struct meta *m, const char *na
 /* Parameters have the dtype of the elements, or all of them f32 beside halves. (Backward: check_moments.) */
 static bool check_dtypes(struct ref_ctx *c, struct groups *r, const char *kernel)
 {
-	const struct ref_tensor *pair[2] = {operand(c, N_weight), operand(c, N_bias)}, *first = pair[0] ? pair[0] : pair[1];
+	const struct ref_tensor *pair[2] = {ref_operand(c, N_weight), ref_operand(c, N_bias)}, *first = pair[0] ? pair[0] : pair[1];
 	const bool forward = c->n->op == OP_native_group_norm;
 	r->kept = first && forward ? first->meta.dtype : r->dt;
 	if (r->kept != r->dt && (r->kept != DT_F32 || (pair[1] && pair[1]->meta.dtype != DT_F32)))
@@ -74,7 +68,7 @@ static bool check_dtypes(struct ref_ctx *c, struct groups *r, const char *kernel
 
 static bool read_groups(struct ref_ctx *c, struct groups *r, const char *kernel)
 {
-	const struct meta *input = &operand(c, N_input)->meta;
+	const struct meta *input = &ref_operand(c, N_input)->meta;
 	if (!check_groups(c, r))
 		return false;
 	if (r->samples && r->n != r->samples * r->channels * r->each)
@@ -82,7 +76,7 @@ static bool read_groups(struct ref_ctx *c, struct groups *r, const char *kernel)
 	if (input->rank < 2 || input->size[0] != r->samples || input->size[1] != r->channels || r->n != r->samples * r->channels * r->each)
 		return ref_unsupported(c, "N, C and HxW that are not input's sizes");
 	for (int k = 0; k < 2; k++) {
-		const struct ref_tensor *w = operand(c, k ? N_bias : N_weight);
+		const struct ref_tensor *w = ref_operand(c, k ? N_bias : N_weight);
 		if (w && !layout_is_contiguous(&w->meta))
 			return ref_unsupported(c, "a weight or bias that is not contiguous, of which PyTorch 2.11 reads other memory");
 	}
@@ -187,7 +181,7 @@ static const sid *input_path_of_halves(
 {
 	const sid *none = ref_ids_repeat(c, tape_const_f(c->t, r->in, 0), r->n), *one = ref_ids_repeat(c, tape_const_f(c->t, r->in, 1), r->n);
 	const sid *weight = fixed->weight ? spread(c, each_sample(c, r, fixed->weight), r->n, r->each) : one;
-	const sid *op[3] = {ref_ids(c, operand(c, N_input)), weight, none};
+	const sid *op[3] = {ref_ids(c, ref_operand(c, N_input)), weight, none};
 	const enum sf f = r->kept == r->dt ? SF_LAYER_NORM : SF_LAYER_NORM_MIXED;
 	return ref_cast(c, ref_ids_block(c, tape_formula(c->t, f, r->dt, op, r->rows, r->len, eps), r->n), r->n, r->in);
 }
@@ -226,9 +220,9 @@ REFERENCE(native_group_norm, ANEW)
 	struct groups r;
 	if (!ref_not_on_cuda(c) || !read_groups(c, &r, "GroupNormKernelImpl"))
 		return false;
-	if (operand(c, N_bias) && !operand(c, N_weight))
+	if (ref_operand(c, N_bias) && !ref_operand(c, N_weight))
 		return ref_unsupported(c, "a bias without a weight, of which PyTorch 2.11 has no gradient");
-	const struct ref_tensor *weight = operand(c, N_weight), *bias = operand(c, N_bias);
+	const struct ref_tensor *weight = ref_operand(c, N_weight), *bias = ref_operand(c, N_bias);
 	struct parts p = {
 		.x = computed(c, &r, input), .weight = weight ? computed(c, &r, weight) : NULL, .bias = bias ? computed(c, &r, bias) : NULL};
 	if (c->grad && order_matters(c, &r, p.weight))
@@ -306,13 +300,13 @@ static const sid *to_weight(struct ref_ctx *c, const struct groups *r, const str
 /* What the forward part gives has these sizes, dtypes and layouts. */
 static bool check_moments(struct ref_ctx *c, struct groups *r)
 {
-	const struct meta *input = &operand(c, N_input)->meta, *grad = &operand(c, N_grad_out)->meta;
-	const struct ref_tensor *weight = operand(c, N_weight);
-	r->kept = operand(c, N_mean)->meta.dtype;
+	const struct meta *input = &ref_operand(c, N_input)->meta, *grad = &ref_operand(c, N_grad_out)->meta;
+	const struct ref_tensor *weight = ref_operand(c, N_weight);
+	r->kept = ref_operand(c, N_mean)->meta.dtype;
 	bool fits = shape_equal(grad->size, grad->rank, input->size, input->rank) && grad->dtype == r->dt
 		&& (r->kept == r->dt || (r->kept == DT_F32 && r->in != r->dt)) && (!weight || weight->meta.dtype == r->kept);
 	for (int k = 0; k < 2; k++) {
-		const struct meta *m = &operand(c, k ? N_rstd : N_mean)->meta;
+		const struct meta *m = &ref_operand(c, k ? N_rstd : N_mean)->meta;
 		fits =
 			fits && shape_equal(m->size, m->rank, (int64_t[]){r->samples, r->group}, 2) && m->dtype == r->kept && layout_is_contiguous(m);
 	}
@@ -326,7 +320,7 @@ static bool give(struct ref_ctx *c, int k, const struct meta *m, const sid *ids)
 
 REFERENCE(native_group_norm_backward, ANEW)
 {
-	const struct ref_tensor *weight = operand(c, N_weight), *input = operand(c, N_input);
+	const struct ref_tensor *weight = ref_operand(c, N_weight), *input = ref_operand(c, N_input);
 	const bool *asked = c->n->arg[A_native_group_norm_backward_output_mask].bools;
 	struct groups r;
 	if (!ref_not_on_cuda(c) || !read_groups(c, &r, "GroupNormBackwardKernelImpl") || !check_moments(c, &r))
@@ -334,10 +328,10 @@ REFERENCE(native_group_norm_backward, ANEW)
 	if (!weight && (asked[1] || asked[2]))
 		return ref_unsupported(c, "gradients of a weight or bias without a weight, which PyTorch 2.11 refuses");
 	const int64_t channels = r.samples * r.channels;
-	struct upstream b = {.g = computed(c, &r, operand(c, N_grad_out)),
+	struct upstream b = {.g = computed(c, &r, ref_operand(c, N_grad_out)),
 		.x = computed(c, &r, input),
-		.mean = computed(c, &r, operand(c, N_mean)),
-		.rstd = computed(c, &r, operand(c, N_rstd)),
+		.mean = computed(c, &r, ref_operand(c, N_mean)),
+		.rstd = computed(c, &r, ref_operand(c, N_rstd)),
 		.weight = weight ? each_sample(c, &r, computed(c, &r, weight)) : NULL};
 	b.ds = sums(c, &r, map2(&(struct map){c, r.in, r.n}, SF_MUL, b.g, b.x), channels, r.each);
 	b.db = sums(c, &r, b.g, channels, r.each);
