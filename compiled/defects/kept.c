@@ -47,7 +47,7 @@ static int writing_row(int op)
 	static const struct {
 		int of, writes;
 	} rows[] = {
-		{OP_add_Tensor, OP_add_}, {OP_sub_Tensor, OP_sub_}, {OP_mul_Tensor, OP_mul_}, {OP_relu, OP_relu_}, {OP_mul_Scalar, OP_mul_Scalar_}};
+		{OP_add_Tensor, OP_add_Tensor_}, {OP_sub_Tensor, OP_sub_Tensor_}, {OP_mul_Tensor, OP_mul_Tensor_}, {OP_relu, OP_relu_}, {OP_mul_Scalar, OP_mul_Scalar_}};
 	for (int i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].of == op)
 			return rows[i].writes;

@@ -22,7 +22,7 @@ static const struct lower_rule *const op_lower[NOPS] = {
 /* NULL: a view, or a row of another dialect that decompose leaves. */
 static const struct lower_rule *rule_of(int op)
 {
-	const int functional = op_functional(op), row = functional >= 0 ? functional : op;
+	const int row = op_computing(op);
 	return op_has(row, T_POINTWISE) ? &lower_pointwise : op_lower[row];
 }
 

@@ -31,7 +31,7 @@ static int number(struct lowering *l, const struct scalar *s)
 static int element_pointwise(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
 	const struct node *n = &l->p->node[node];
-	const int row = op_has(n->op, T_MUTATES) ? op_functional(n->op) : n->op;
+	const int row = op_computing(n->op);
 	const struct meta *metas[MAX_ELEMENTWISE];
 	struct pointwise_types t;
 	struct meta space;

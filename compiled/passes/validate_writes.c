@@ -34,8 +34,7 @@ static bool may_be_written(const struct versions *v, int row, const struct owner
 /* Element by element through one and the same view is the one way to read what the row itself writes. */
 static bool apart(const struct prog *p, const struct node *n, int k, int operand, struct err *err)
 {
-	const int functional = op_functional(n->op);
-	const bool pointwise = n->op == OP_copy_ || (functional >= 0 && op_has(functional, T_POINTWISE));
+	const bool pointwise = n->op == OP_copy_ || op_has(op_computing(n->op), T_POINTWISE);
 	const struct value *self = &n->out[0], *other = &p->node[operand].out[0];
 	if (!op_has(n->op, T_MUTATES) || k == A_INPLACE_self || self->storage != other->storage)
 		return true;

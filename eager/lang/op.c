@@ -54,27 +54,9 @@ int op_find(const char *name)
 	return -1;
 }
 
-int op_inplace(int op)
-{
-	const char *name = op_info[op].name;
-	const int n = (int)strcspn(name, ".");
-	char row[MAX_NAME];
-	snprintf(row, sizeof row, "%.*s_%s", n, name, name + n);
-	const int at = op_find(row);
-	return at >= 0 && op_has(at, T_MUTATES) && op_info[at].nparam == op_info[op].nparam ? at : -1;
-}
-
-int op_functional(int op)
-{
-	const char *name = op_info[op].name;
-	const int n = (int)strcspn(name, ".");
-	char row[MAX_NAME];
-	if (!op_has(op, T_MUTATES))
-		return -1;
-	snprintf(row, sizeof row, "%.*s%s", n - 1, name, name + n);
-	const int at = op_find(row);
-	return at >= 0 && op_info[at].nparam == op_info[op].nparam ? at : -1;
-}
+int op_inplace(int op) { return op_has(op, T_MUTATES) ? -1 : op_counterpart[op] - 1; }
+int op_functional(int op) { return op_has(op, T_MUTATES) ? op_counterpart[op] - 1 : -1; }
+int op_computing(int op) { return op_functional(op) >= 0 ? op_functional(op) : op; }
 
 int op_overloads(int *out, int max, const char *bare)
 {

@@ -177,6 +177,7 @@ struct op_info {
 enum { MAX_OPS = 512, MAX_ARG_NAMES = 128 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
 extern const struct op_info op_info[];
+extern const short op_counterpart[]; /* see op_inplace: 1 + the row; 0: there is none */
 extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: position + 1, 0 if the row has no such argument */
 /* Position of argument N_<name> (enum arg_name of generated/op_args.h), -1 if the row has none. Where all rows that a function serves have
  * it at one position, that position is a constant there, A_<function>_<name>. */
@@ -186,6 +187,7 @@ int op_find(const char *name); /* exact name, "aten." prefix and ".default" suff
 /* The row that writes what `op` computes to its first operand ("add.Tensor" -> "add_.Tensor"), and the other way round; -1: none. */
 int op_inplace(int op);
 int op_functional(int op);
+int op_computing(int op); /* op_functional, of a row without one the row itself */
 /* Candidates for a name without overload: the rows `name` and `name.*`; returns how many (at most max written). */
 int op_overloads(int *out, int max, const char *bare);
 const char *op_guess(struct guess *g, const char *name); /* see guess_text */

@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-const struct table_row opgen_rows[] = {
+enum { MAX_TABLE = 512 };
+static struct table_row rows[MAX_TABLE] = {
 #define OP(id, name, schema, fam, dts, traits, saves, lic, m, k, g, r)                                                                     \
 	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, #k, #g, #r}, {0}, NULL, NULL},
 #define POINTWISE(id, name, schema, dts, traits, saves, lic, promo, fwd, d0, d1, d2)                                                       \
@@ -12,9 +13,112 @@ const struct table_row opgen_rows[] = {
 		{#d0, #d1, #d2}, NULL, NULL},
 #define BODY(id, name, schema, fam, dts, traits, saves, lic, m, rows, cotangents, r)                                                       \
 	{#id, name, schema, #fam, #dts, #traits, saves, #lic, {#m, "body", #id, #r}, {0}, #rows, #cotangents},
+#define OPGEN
 #include "eager/lang/ops.def"
 };
-const int opgen_nrows = ARRAY_LEN(opgen_rows);
+const struct table_row *const opgen_rows = rows;
+int opgen_nrows;
+
+static const char *const in_place[] = {
+#define IN_PLACE(of) #of,
+#define OP(...)
+#define POINTWISE(...)
+#define BODY(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
+};
+
+/* ---- the in-place rows that follow from others ------------------------------------------------------------------------ */
+
+struct in_place_text {
+	char id[MAX_NAME], name[MAX_NAME], schema[512], dtypes[128], traits[256];
+};
+static struct in_place_text in_place_texts[ARRAY_LEN(in_place)];
+
+static const struct table_row *functional_row(const char *id)
+{
+	for (int i = 0; i < opgen_nrows; i++)
+		if (str_eq(rows[i].id, id))
+			return &rows[i];
+	fprintf(stderr, "ops.def: IN_PLACE(%s): there is no such row\n", id);
+	exit(1);
+}
+
+/* Text with each `word` replaced. */
+static void replaced(char *out, size_t max, const char *text, const char *const word[][2], int nword)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	while (*text) {
+		int i = 0;
+		while (i < nword && !str_starts(text, word[i][0]))
+			i++;
+		sb_put(&sb, i < nword ? word[i][1] : text, i < nword ? strlen(word[i][1]) : 1);
+		text += i < nword ? strlen(word[i][0]) : 1;
+	}
+	CHECK(sb.len < max);
+	snprintf(out, max, "%s", sb.s);
+	sb_free(&sb);
+}
+
+/* exp -> exp_: the same columns, but that the result goes to self, which has the dtype and sizes that it must have. */
+static void add_in_place(struct in_place_text *t, const struct table_row *of)
+{
+	static const char *const schema[][2] = {{" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
+	static const char *const traits[][2] = {{"T_COMMUTES", "0"}, {"T_PURE_MOVE", "0"}, {"T_POINTWISE", "0"}};
+	const int n = (int)strcspn(of->name, ".");
+	struct table_row *row = &rows[opgen_nrows++];
+	CHECK(opgen_nrows < MAX_TABLE);
+	snprintf(t->id, sizeof t->id, "%s_", of->id);
+	snprintf(t->name, sizeof t->name, "%.*s_%s", n, of->name, of->name + n);
+	replaced(t->schema, sizeof t->schema, of->schema, schema, ARRAY_LEN(schema));
+	replaced(t->traits, sizeof t->traits - 16, of->traits, traits, ARRAY_LEN(traits));
+	strcat(t->traits, " | T_MUTATES");
+	snprintf(t->dtypes, sizeof t->dtypes, str_eq(of->function[0], "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s", of->dtypes);
+	*row = *of;
+	row->id = t->id;
+	row->name = t->name;
+	row->schema = t->schema;
+	row->family = "F_INPLACE";
+	row->dtypes = t->dtypes;
+	row->traits = t->traits;
+	memset(row->derivative, 0, sizeof row->derivative);
+}
+
+static void write_in_place(struct strbuf *out, const struct row_args *args)
+{
+	(void)args;
+	for (const struct table_row *r = rows + opgen_nrows - ARRAY_LEN(in_place); r < rows + opgen_nrows; r++)
+		sb_printf(out, "INPLACE(%s, \"%s\", \"%s\", %s, %s, \"%s\", %s, %s, %s, %s, %s)\n", r->id, r->name, r->schema, r->dtypes, r->traits,
+			r->saves, r->licence, r->function[0], r->function[1], r->function[2], r->function[3]);
+}
+
+static bool writes(const struct table_row *r) { return strstr(r->traits, "T_MUTATES"); }
+
+/* The row that writes what row i computes to its first operand, or whose result row i writes: 1 + its place, 0: there is none. */
+static int counterpart(int i, const struct row_args *args)
+{
+	for (int j = 0; j < opgen_nrows; j++) {
+		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1]))
+			continue;
+		const char *to = rows[writes(&rows[i]) ? i : j].name, *of = rows[writes(&rows[i]) ? j : i].name;
+		const size_t n = strcspn(of, ".");
+		if (strncmp(to, of, n) == 0 && to[n] == '_')
+			return j + 1;
+	}
+	return 0;
+}
+
+static void write_counterparts(struct strbuf *out, const struct row_args *args)
+{
+	sb_puts(out, "\nconst short op_counterpart[] = {\n");
+	for (int i = 0; i < opgen_nrows; i++)
+		if (counterpart(i, args))
+			sb_printf(out, "\t[OP_%s] = 1 + OP_%s,\n", rows[i].id, rows[counterpart(i, args) - 1].id);
+	sb_puts(out, "\t[NOPS] = 0\n};\n");
+}
+
+/* ---- schemas ---- */
 
 static const char *const kinds[][2] = {
 	{"Tensor[]", "K_TENSORS"},
@@ -369,6 +473,7 @@ static void write_table(struct strbuf *out, const struct row_args *args)
 	sb_puts(out, "};\n");
 	opgen_arg_places(out, args);
 	write_order(out);
+	write_counterparts(out, args);
 }
 
 int main(int argc, char **argv)
@@ -377,6 +482,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: opgen DIR\n");
 		return 2;
 	}
+	while (rows[opgen_nrows].id)
+		opgen_nrows++;
+	for (int i = 0; i < ARRAY_LEN(in_place); i++)
+		add_in_place(&in_place_texts[i], functional_row(in_place[i]));
 	struct row_args *args = xmalloc((size_t)opgen_nrows * sizeof *args);
 	memset(args, 0, (size_t)opgen_nrows * sizeof *args);
 	sb_init(&table);
@@ -393,6 +502,7 @@ int main(int argc, char **argv)
 	make(argv[1], "op_body.c", opgen_body, args);
 	make(argv[1], "op_emit.h", opgen_emit_header, args);
 	make(argv[1], "op_emit.c", opgen_emit, args);
+	make(argv[1], "op_in_place.def", write_in_place, args);
 	sb_free(&table);
 	free(args);
 	return 0;

@@ -8,6 +8,7 @@
  *     DIR/op_vjp.c          derivative rules that rows state (opgen_body.c)
  *     DIR/op_body.c         what rows with a body compute, in rows (opgen_body.c)
  *     DIR/op_emit.h, .c     functions that append a row to a program (eager/lang/build.h)
+ *     DIR/op_in_place.def   rows of ops.def that IN_PLACE asks for, which ops.def includes
  * A mistake in a row stops the build with the row's name and the place in its schema. */
 #ifndef SCATTERPROOF_OPGEN_H
 #define SCATTERPROOF_OPGEN_H
@@ -23,8 +24,8 @@ struct table_row {
 	const char *derivative[3];     /* pointwise rows: expressions; else NULL */
 	const char *body, *cotangents; /* rows with a body, as ops.def has them, with their parentheses; else NULL */
 };
-extern const struct table_row opgen_rows[];
-extern const int opgen_nrows;
+extern const struct table_row *const opgen_rows;
+extern int opgen_nrows;
 
 /* The arguments of a row, in order. */
 struct row_args {

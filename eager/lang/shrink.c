@@ -76,8 +76,8 @@ static int plainer_arithmetic(int op)
 	for (int k = 0; k < op_info[op].nparam; k++)
 		ntensors += op_info[op].param[k].kind == K_TENSOR;
 	const int functional = op_functional(op);
-	if (functional >= 0 && op != OP_add_ && op_has(functional, T_POINTWISE) && ntensors == 2)
-		return OP_add_;
+	if (functional >= 0 && op != OP_add_Tensor_ && op_has(functional, T_POINTWISE) && ntensors == 2)
+		return OP_add_Tensor_;
 	for (int sum = OP_sum; op_has(op, T_REDUCE) && op_has(op, T_LINEAR) && sum <= OP_sum_dim; sum++)
 		if (op != sum && str_eq(op_info[op].schema, op_info[sum].schema))
 			return sum;

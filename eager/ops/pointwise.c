@@ -346,7 +346,7 @@ void vjp_clamp(struct vjp *v)
 static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	const int power = op_arg(c->n->op, N_exponent);
+	const int op = op_computing(c->n->op), power = op_arg(op, N_exponent);
 	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
 		return err_set(c->err, "Integers to negative integer powers are not allowed.");
 	enum dtype compute = dtype_compute(common);
@@ -355,8 +355,8 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
 		bool bound = listed && dtype_is_float(common)
-			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (c->n->op == OP_hardtanh && k > A_hardtanh_self)
-				|| k == op_arg(c->n->op, N_lambd) || (c->n->op == OP_threshold && k == A_threshold_value));
+			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (op == OP_hardtanh && k > A_hardtanh_self)
+				|| k == op_arg(c->n->op, N_lambd) || (op == OP_threshold && k == A_threshold_value));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		if (k == op_arg(c->n->op, N_alpha) && q->role != R_FACTOR) {
@@ -413,10 +413,11 @@ static bool check_subtract(const struct meta_ctx *c)
 static bool check_alike(const struct meta_ctx *c)
 {
 	const enum dtype self = c->in[0]->dtype;
-	if (c->n->op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
+	const int op = op_computing(c->n->op);
+	if (op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
 		return err_set(c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].full_cpp,
 			dtype_info[c->in[A_lerp_Scalar_end]->dtype].full_cpp);
-	if (c->n->op != OP_addcdiv)
+	if (op != OP_addcdiv)
 		return true;
 	const enum dtype over = c->in[A_addcdiv_tensor1]->dtype, under = c->in[A_addcdiv_tensor2]->dtype;
 	if (!dtype_is_float(over) && !dtype_is_float(under))

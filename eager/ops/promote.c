@@ -139,9 +139,10 @@ bool dtype_refuse(int op, enum dtype t, struct err *err)
 	};
 	if (dtype_info[t].rows != DR_FULL) /* some versions have a kernel, some have none */
 		return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
-	if (refusal[op].kernel)
-		return err_set(err, "\"%s\" not implemented for '%s'", refusal[op].kernel, dtype_info[t].c10);
-	if (refusal[op].words)
-		return err_set(err, "%s", refusal[op].words);
+	const int of = op_computing(op);
+	if (refusal[of].kernel)
+		return err_set(err, "\"%s\" not implemented for '%s'", refusal[of].kernel, dtype_info[t].c10);
+	if (refusal[of].words)
+		return err_set(err, "%s", refusal[of].words);
 	return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
 }

@@ -1,5 +1,6 @@
 /* legality.c: see legality.h. What an in-place row does about memory that overlaps is a column of the op table that only this file
- * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". */
+ * reads: OVERLAP_<row>. Every INPLACE row must state it; one that does not is a compile error here, "'OVERLAP_<row>' undeclared". Those of
+ * IN_PLACE run as TensorIterator. */
 #include "eager/run/legality.h"
 
 #include "eager/ops/layout.h"
@@ -15,16 +16,15 @@ enum {
 	OV_CLONES_OPERAND = 16    /* an operand may be any part of self: a copy of it is read */
 };
 enum {
+#define IN_PLACE(of) OVERLAP_##of##_ = OV_ITERATOR,
+#define OP(...)
+#define POINTWISE(...)
+#define INPLACE(...)
+#include "eager/lang/ops.def"
 	OVERLAP_copy_ = OV_SAME_DATA_RETURNS,
 	OVERLAP_fill_ = OV_ACCEPT_SELF,
 	OVERLAP_fill_Tensor_ = OV_CLONES_OPERAND,
 	OVERLAP_zero_ = OV_ACCEPT_SELF,
-	OVERLAP_add_ = OV_ITERATOR,
-	OVERLAP_sub_ = OV_ITERATOR,
-	OVERLAP_mul_ = OV_ITERATOR,
-	OVERLAP_div_ = OV_ITERATOR,
-	OVERLAP_mul_Scalar_ = OV_ITERATOR,
-	OVERLAP_relu_ = OV_ITERATOR,
 	OVERLAP_masked_fill_ = OV_ACCEPT_SELF,
 	OVERLAP_index_fill_ = OV_ACCEPT_SELF | OV_REFUSE_FULL,
 	OVERLAP_index_put_ = OV_ACCEPT_SELF | OV_REFUSE_FULL,
@@ -129,7 +129,8 @@ static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int mi
 bool legality_version(const struct prog *p, int node, int minor, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	if ((n->op != OP_clamp && n->op != OP_clamp_min && n->op != OP_clamp_max) || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
+	const int op = op_computing(n->op);
+	if ((op != OP_clamp && op != OP_clamp_min && op != OP_clamp_max) || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
 		return true;
 	const int bound[] = {op_arg(n->op, N_min), op_arg(n->op, N_max)};
 	for (int k = 0; k < 2; k++)

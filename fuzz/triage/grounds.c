@@ -110,7 +110,7 @@ static bool clamps_integers(const struct prog *p)
 {
 	bool found = false;
 	for (int i = 0; i < p->nnode; i++)
-		found = found || (p->node[i].op == OP_clamp && p->node[i].nout && !dtype_is_float(node_meta(p, i)->dtype));
+		found = found || (op_computing(p->node[i].op) == OP_clamp && p->node[i].nout && !dtype_is_float(node_meta(p, i)->dtype));
 	return found;
 }
 

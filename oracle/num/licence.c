@@ -28,7 +28,7 @@ const char *licence_entry_name(const struct licence_profile *l, int entry)
 int licence_entry(const struct licence_profile *l, int op)
 {
 	for (int i = 0; i < l->nown; i++)
-		if (l->own[i] == op)
+		if (l->own[i] == op_computing(op))
 			return NLC + i;
 	return (int)op_info[op].licence;
 }

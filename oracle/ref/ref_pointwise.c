@@ -132,14 +132,23 @@ static bool pair_of(struct ref_ctx *c, struct pair *p, enum common common, bool 
 
 static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid first);
 
+/* May a result that is computed in dt go where the row writes? */
+static bool may_write(struct ref_ctx *c, enum dtype dt)
+{
+	if (!c->inplace)
+		return true;
+	const enum dtype self = meta_of(c, A_elementwise_self)->dtype;
+	if (!shape_can_cast(c, dt, self))
+		return false;
+	return !c->grad || dt == self
+		|| ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+			op_info[c->n->op].name, dtype_info[self].name);
+}
+
 static bool give_pair(struct ref_ctx *c, const struct pair *p, sid first)
 {
-	if (c->inplace && !shape_can_cast(c, p->dt, meta_of(c, A_elementwise_self)->dtype))
+	if (!may_write(c, p->dt))
 		return false;
-	if (c->inplace && c->grad && p->dt != meta_of(c, A_elementwise_self)->dtype)
-		return ref_unsupported(c,
-			"gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
-			op_info[c->n->op].name, dtype_info[meta_of(c, A_elementwise_self)->dtype].name);
 	return ref_out_block(c, 0, p->dt, p->size, p->rank, p->stride, first);
 }
 
@@ -281,7 +290,7 @@ REFERENCE(addcmul, SELF)
 			return false;
 	}
 	enum dtype dt;
-	if (!shape_type(&dt, c, &r))
+	if (!shape_type(&dt, c, &r) || !may_write(c, dt))
 		return false;
 	const enum dtype in = dtype_compute(dt);
 	if (dt == DT_B8)
@@ -414,6 +423,8 @@ static bool give_unary(struct ref_ctx *c, enum dtype in, enum dtype dt, sid firs
 	const struct meta *m = meta_of(c, A_elementwise_self);
 	int64_t stride[MAX_RANK];
 	struct meta op = operand(c, m, in);
+	if (!may_write(c, dt))
+		return false;
 	shape_iterator(stride, m->size, m->rank, &op, 1);
 	return ref_out_block(c, 0, dt, m->size, m->rank, stride, first);
 }
@@ -426,8 +437,6 @@ static bool unary(struct ref_ctx *c, enum sf f, enum common common)
 	int64_t n = meta_numel(m), stride[MAX_RANK];
 	if ((common == COMMON_NUMBER || common == COMMON_WHOLE) && m->dtype == DT_B8)
 		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
-	if (c->inplace && !shape_can_cast(c, dt, m->dtype))
-		return false;
 	if (common == COMMON_WHOLE && !dtype_is_float(m->dtype)) {
 		shape_iterator(stride, m->size, m->rank, m, 1);
 		return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, x);
@@ -510,6 +519,8 @@ static void map_layout_from(struct mapped *m, int k)
 static bool map_out(struct ref_ctx *c, const struct mapped *m, int out, enum sf f)
 {
 	int64_t stride[MAX_RANK];
+	if (!may_write(c, m->dt))
+		return false;
 	shape_iterator(stride, m->size, m->rank, m->op, m->ntensor);
 	return ref_out_block(c, out, m->dt, m->size, m->rank, stride, tape_map(c->t, f, m->dt, m->x, m->n, m->scalar));
 }

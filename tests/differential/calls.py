@@ -46,6 +46,8 @@ def set_table(table):
         for p, r in zip(op["params"], roles):
             p["role"] = r
         _table[op["name"]] = op
+    for op in table:
+        op["computing"] = re.sub(r"_(?=\.|$)", "", op["name"]) if op["family"] == "inplace" else op["name"]
 
 
 def read_table(opcall):

@@ -51,7 +51,7 @@ def bits(op, want, got, call=None):
         bad = (w != g) & ~(want.isnan() & got.isnan())
     else:
         bad = ~same(want, got)
-    if op["name"] in LANES and call is not None:
+    if op["computing"] in LANES and call is not None:
         bad &= ~in_lanes(call, want.shape)
     return first(bad, want, got) if bad.any() else None
 
@@ -67,7 +67,7 @@ def near(op, want, got, ref, stats, scale=None, unit=None, call=None, lost=0):
     if not want.dtype.is_floating_point:
         return bits(op, want, got)
     ok = same(want, got)
-    if op["name"] in LANES:
+    if op["computing"] in LANES:
         ok = ok | want.isnan() | got.isnan()
         if call is not None:
             ok = ok | in_lanes(call, want.shape)
@@ -76,7 +76,7 @@ def near(op, want, got, ref, stats, scale=None, unit=None, call=None, lost=0):
         return None
     w, g = want.double(), got.double()
     r = w if ref is None else ref.double()
-    if op["name"] in LANES | SLIDES:
+    if op["computing"] in LANES | SLIDES:
         r = torch.where(r.isnan(), w, r)
     unit = unit or want.dtype
     u = ulp(r, unit)

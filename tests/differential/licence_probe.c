@@ -9,7 +9,7 @@
  * probe must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails, and so does an operator that has no probe, in a floating dtype, of its values or of its gradient.
  * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, and on the probes of
- * licence_probe_rest.def; --jobs: so many processes of a target at once; --table: every operator, dtype, values and gradient,
+ * licence_probe_rest.def and on in-place forms; --jobs: so many processes of a target at once; --table: every operator, dtype, values and gradient,
  * tab-separated, with date, version and device. */
 #include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/exec.h"
@@ -32,7 +32,9 @@ struct probe {
 	enum scale scale;
 	const char *text, *why;
 };
-static const struct probe probes[] = {
+enum { MAX_PROBES = 1024 };
+static int nprobe;
+static struct probe probes[MAX_PROBES] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
@@ -45,6 +47,38 @@ enum { /* as many as licence_probe.def has: they come first */
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
 };
+/* Is `name` called in one of the first n probes? */
+static bool has_probe(const char *name, int n)
+{
+	const size_t len = strlen(name);
+	for (int i = 0; i < n; i++)
+		for (const char *s = probes[i].text; (s = strstr(s, name)); s++)
+			if (s[len] == '(' && (s == probes[i].text || strchr("\n ", s[-1])))
+				return true;
+	return false;
+}
+
+/* "exp($x)" is a probe of exp_, too: "$w = clone($x)\nexp_($w)". They come last, as those of licence_probe_rest.def do. */
+static void add_in_place(void)
+{
+	while (probes[nprobe].text)
+		nprobe++;
+	for (int i = 0, n = nprobe; i < n; i++) {
+		char name[MAX_NAME], self;
+		if (sscanf(probes[i].text, "%63[a-zA-Z0-9_.]($%c", name, &self) != 2 || strchr(probes[i].text, '\n') || op_find(name) < 0)
+			continue;
+		const int writes = op_inplace(op_find(name));
+		if (writes < 0 || has_probe(op_info[writes].name, n))
+			continue;
+		struct strbuf sb;
+		sb_init(&sb);
+		sb_printf(&sb, "$w = clone($%c)\n%s($w%s", self, op_info[writes].name, probes[i].text + strlen(name) + 3);
+		CHECK(nprobe + 1 < MAX_PROBES);
+		probes[nprobe] = probes[i];
+		probes[nprobe++].text = sb.s; /* kept */
+	}
+}
+
 static const struct unprobed {
 	const char *name, *why;
 } unprobed[] = {
@@ -285,8 +319,8 @@ static void cover(struct coverage *c, enum dtype dt)
 {
 	struct arena a;
 	arena_init(&a);
-	for (int first = 0; first < ARRAY_LEN(probes); first += PER_PROGRAM) {
-		const struct prog *p = make_program(&a, first, MIN(PER_PROGRAM, ARRAY_LEN(probes) - first), dt);
+	for (int first = 0; first < nprobe; first += PER_PROGRAM) {
+		const struct prog *p = make_program(&a, first, MIN(PER_PROGRAM, nprobe - first), dt);
 		for (int k = 0; k < p->nret; k++) {
 			const int op = probed_op(p, p->ret[k]);
 			const unsigned of = DTS(dtype_in(first + k, dt));
@@ -527,7 +561,7 @@ static bool calls_one_of(const char *text, const char *names)
 static void push_tasks(struct runner *r, const struct options *o)
 {
 	bool all = o->full || !target_stage(&r->t)->compiles;
-	const int n = all ? ARRAY_LEN(probes) : ROUNDING, each = o->ops ? 1 : PER_PROGRAM;
+	const int n = all ? nprobe : ROUNDING, each = o->ops ? 1 : PER_PROGRAM;
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
 		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += each)
 			if (!o->ops || calls_one_of(probes[first].text, o->ops))
@@ -698,7 +732,7 @@ static void report(const char *target)
 	target_facts(&f, &t);
 	for (int i = 0; i < f.arithmetic.kernels->nrow; i++)
 		check_row(&f.arithmetic.kernels->row[i], &l, target);
-	for (int i = 0; i < ARRAY_LEN(probes); i++)
+	for (int i = 0; i < nprobe; i++)
 		check_probe(i, target);
 }
 
@@ -785,6 +819,7 @@ int main(int argc, char **argv)
 	}
 	struct exec_options eo = {.self = argv[1], .python = o.python, .limit_ms = 300000};
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	add_in_place();
 	check_dead_rows();
 	check_every_row();
 	for (int k = 0; k < o.ntarget; k++)

@@ -287,7 +287,7 @@ def excluded(table, opt):
                 if (kind == "refused") > (run.error is not None) or (kind == "ran" and run.error):
                     wrong.append((f"we: {text or 'ran'}; PyTorch: {run.error or 'ran'}", call.text()))
             # some calls have two faults, and either may be told
-            told_alike = op["name"] not in CHANGED or torch.__version__.startswith("2.11.")     # a bound that the dtype does not hold
+            told_alike = op["computing"] not in CHANGED or torch.__version__.startswith("2.11.")     # a bound that the dtype does not hold
             if told_alike and count["alike"] < 0.8 * count["refused"]:
                 wrong.append(("other words", batch[0][0].text()))
             print(f"{op['name']:24} {name:4} refused {count['refused']:3} in PyTorch's words {count['alike']:3} "
@@ -335,8 +335,8 @@ def main():
     for op in table:
         if op["family"] == "input" or op["name"] == "getitem":
             continue
-        if op["name"] in CHANGED and not torch.__version__.startswith("2.11."):
-            print(f"{op['name']:24} not compared: in PyTorch {torch.__version__} {CHANGED[op['name']]}")
+        if op["computing"] in CHANGED and not torch.__version__.startswith("2.11."):
+            print(f"{op['name']:24} not compared: in PyTorch {torch.__version__} {CHANGED[op['computing']]}")
             continue
         if opt.ops and op["name"] not in opt.ops.split(","):
             continue

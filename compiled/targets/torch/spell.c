@@ -19,7 +19,8 @@ static const struct spelling spellings[NOPS] = {
 };
 /* Of a row that is not listed. One with an overload must be (surface_test): its name is no Python. */
 static const char *const unlisted[NOPS] = {
-#define OP(id, name, ...) [OP_##id] = "torch." name "(...)",
+#define OP(id, name, ...)      [OP_##id] = "torch." name "(...)",
+#define INPLACE(id, name, ...) [OP_##id] = "$self." name "(...)",
 #include "eager/lang/ops.def"
 };
 
