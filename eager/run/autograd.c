@@ -446,12 +446,16 @@ enum step graph_before(struct graph *g, int node, struct err *err)
 	const struct node *n = &g->p->node[node];
 	struct fn *f = &g->fn[node];
 	bool writes = op_has(n->op, T_MUTATES);
-	if (!g->grad_mode || op_has(n->op, T_NONDIFF))
+	if (!g->grad_mode || (op_has(n->op, T_NONDIFF) && !writes))
 		return STEP_OK;
 	struct grad_operand *op;
 	int nop = operands(&op, g->p, node, g->a), ngrad = 0;
 	for (int i = 0; i < nop; i++)
 		ngrad += var_grad(g, g->var_of[op[i].node][0]);
+	if (ngrad && op_has(n->op, T_NONDIFF)) { /* logical_not_ leaves the history of what it writes over, eq_ gives zeros */
+		err_set(err, "%s of what requires grad", op_info[n->op].name);
+		return STEP_UNSUPPORTED;
+	}
 	if (!ngrad || (writes && !dtype_is_float(node_meta(g->p, node)->dtype)))
 		return STEP_OK;
 	if (!has_derivatives(g, node, op, nop, err) || !results_have_gradients(n, err))

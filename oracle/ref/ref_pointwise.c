@@ -395,7 +395,7 @@ REFERENCE(pow_Scalar, ANEW)
 		return false;
 	if (!dtype_is_float(p.dt) && s->kind != SC_FLOAT && s->i < 0)
 		return err_set(c->err, "integers to negative integer powers are not allowed");
-	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, p.n))
+	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, c->inplace ? 1 : p.n))
 		return false;
 	if (!dtype_is_float(p.dt))
 		return give_unary(c, p.dt, p.dt, whole_power(c, &p, s->i));

@@ -468,6 +468,8 @@ static bool autograd_takes(const struct ref_ctx *c)
 	if (!op_is_told_dtype(c->n->op))
 		return true;
 	const struct arg *dtype = &c->n->arg[op_arg(c->n->op, N_dtype)];
+	if (c->inplace && dtype->tag == ARG_DTYPE && dtype->dtype != c->in[A_INPLACE_self]->meta.dtype)
+		return err_set(c->err, "%s in another dtype than self's", op_info[c->n->op].name);
 	return dtype->tag != ARG_DTYPE || dtype_is_float(dtype->dtype) || !ref_has_grad(c->r, c->in[op_self(c->n->op)])
 		|| err_set(c->err, "Autograd not support dtype: %s", dtype_info[dtype->dtype].name);
 }
@@ -485,6 +487,14 @@ static bool takes_dtypes(struct reference_run *s, const struct ref_ctx *c)
 				s, arena_printf(s->r.arena, "%s of %s is PyTorch's to refuse, or not", op->name, dtype_info[t->meta.dtype].name));
 	}
 	return true;
+}
+
+static bool reads_grad(const struct ref_ctx *c)
+{
+	bool grad = false;
+	for (int k = 0; k < MAX_ARGS; k++)
+		grad = grad || (c->in[k] && ref_has_grad(c->r, c->in[k]));
+	return grad;
 }
 
 static bool do_node(struct reference_run *s, int i)
@@ -515,6 +525,8 @@ static bool do_node(struct reference_run *s, int i)
 		return false;
 	if (!takes_dtypes(s, &c))
 		return false;
+	if (c.inplace && op_has(n->op, T_NONDIFF) && reads_grad(&c)) /* logical_not_ leaves the history of what it writes over, eq_ gives zeros */
+		return run_unsupported(s, arena_printf(r->arena, "%s of what requires grad", op_info[n->op].name));
 	bool ok = shared_rule(&c, i);
 	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)
 		c.out[k].meta.device = DEV_META;

@@ -152,7 +152,7 @@ class Call:
 
     def doubled(self):
         cells = [(s, (s.flat if s.before is None else s.before).as_strided(s.size, s.stride, s.offset)) for s in self.tensors]
-        return [t.to(torch.float64) if s.dtype.is_floating_point else t.clone() for s, t in cells]
+        return [t.to(torch.float64, copy=True) if s.dtype.is_floating_point else t.clone() for s, t in cells]
 
     def text(self):
         names = {id(s): f"x{i}" for i, s in enumerate(self.tensors)}

@@ -189,7 +189,7 @@ class Example:
         if kind == "bool":
             return not p.get("default", False) if other else True
         if kind == "dtype":
-            return "i32" if role == "bits" else "f64"
+            return "i32" if role == "bits" else "f32" if self.op["family"] == "inplace" else "f64"
         if kind == "format":
             return "contiguous_format" if p["optional"] else "preserve_format"      # of an operand that is contiguous
         if kind == "str":

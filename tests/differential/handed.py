@@ -32,7 +32,9 @@ def words(sources):
     """Word of each row, by the row's name."""
     table = (sources / "eager/lang/ops.def").read_text()
     row = re.findall(r'^(?:OP|INPLACE|BODY)\(\w+, "([^"]+)".*?, (\w+)\)$', table, re.MULTILINE | re.DOTALL)
-    row += [(name, i) for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)]
+    of = {i: name for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)}
+    row += [(name, i) for i, name in of.items()]
+    row += [(re.sub(r"(?=\.|$)", "_", of[i], count=1), i) for i in re.findall(r"IN_PLACE\((\w+)\)", table) if i in of]
     one_line = (sources / "oracle/ref/pointwise.def").read_text()
     word = {"none": "ANEW"} | {i: "ANEW" for i in re.findall(r"^[A-Z0-9]+\((\w+), ", one_line, re.MULTILINE)}
     for file in (sources / "oracle/ref").glob("*.c"):
