@@ -42,21 +42,9 @@ bool defect_raising_row_dropped(struct defect_site *s)
 }
 
 /* add.Tensor -> add_.Tensor */
-static int writing_row(int op)
-{
-	static const struct {
-		int of, writes;
-	} rows[] = {
-		{OP_add_Tensor, OP_add_Tensor_}, {OP_sub_Tensor, OP_sub_Tensor_}, {OP_mul_Tensor, OP_mul_Tensor_}, {OP_relu, OP_relu_}, {OP_mul_Scalar, OP_mul_Scalar_}};
-	for (int i = 0; i < ARRAY_LEN(rows); i++)
-		if (rows[i].of == op)
-			return rows[i].writes;
-	return -1;
-}
-
 static bool writes_operand(const struct defect_site *s, struct node *n, int i)
 {
-	const int op = writing_row(n->op);
+	const int op = op_has(n->op, T_POINTWISE) ? op_inplace(n->op) : -1;
 	(void)i;
 	if (op < 0 || n->arg[0].tag != ARG_TENSOR || !meta_identical(node_meta(s->g->p, n->arg[0].node), &n->out[0].meta))
 		return false;

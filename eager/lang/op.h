@@ -177,7 +177,7 @@ struct op_info {
 enum { MAX_OPS = 512, MAX_ARG_NAMES = 128 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
 extern const struct op_info op_info[];
-extern const short op_counterpart[]; /* see op_inplace: 1 + the row; 0: there is none */
+extern const short op_counterpart[];                    /* see op_inplace: 1 + the row; 0: there is none */
 extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: position + 1, 0 if the row has no such argument */
 /* Position of argument N_<name> (enum arg_name of generated/op_args.h), -1 if the row has none. Where all rows that a function serves have
  * it at one position, that position is a constant there, A_<function>_<name>. */

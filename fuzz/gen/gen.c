@@ -7,6 +7,11 @@
 
 /* ---- nodes --------------------------------------------------------------------------------------------------------- */
 
+static bool is_plain(int op)
+{
+	return (op_info[op].family == F_POINTWISE || op_has(op_computing(op), T_POINTWISE)) && !op_has(op, T_NUMBERS);
+}
+
 int draw_op(struct world *w)
 {
 	if (w->pol->nlibrary && chance(w, PF_library))
@@ -14,9 +19,11 @@ int draw_op(struct world *w)
 	int f = choose_weighted(w->c, w->pol->family, NFAMILIES);
 	if (f < 0)
 		return -1;
-	/* x + 1, x / 2 are what Python programs are full of: pointwise rows that take a number have three draws, the others one. */
+	/* x + 1, x / 2 are what Python programs are full of: pointwise rows that take a number have three draws, the others one. In place most
+	 * rows are pointwise ones; fills, scatters and x += y are what goes wrong. */
 	int op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
-	for (int again = 0; again < 2 && f == F_POINTWISE && !op_has(op, T_NUMBERS); again++)
+	const int more = f == F_POINTWISE ? 2 : f == F_INPLACE ? 4 : 0;
+	for (int again = 0; again < more && is_plain(op); again++)
 		op = w->pol->by_family[f][choose_below(w->c, (uint64_t)w->pol->nby_family[f])];
 	return op;
 }

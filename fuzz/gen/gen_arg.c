@@ -826,8 +826,8 @@ static bool value_GROUPED(struct world *w, struct making *m, int k)
 
 static bool value_OWN(struct world *w, struct making *m, int k)
 {
-	(void)w;
-	m->arg[k] = arg_dtype(m->meta.dtype);
+	if (!keep_default(w, param_of(m, k)))
+		m->arg[k] = arg_dtype(m->meta.dtype);
 	return true;
 }
 

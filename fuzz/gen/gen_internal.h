@@ -29,7 +29,8 @@ enum magnitude {
 	MAG_RETYPES,    /* the bits of an operand as another number: anything */
 	MAG_FUNCTION    /* no bound: a quotient or a library function */
 };
-enum magnitude magnitude_of(int op); /* gen_rules.c */
+enum magnitude magnitude_of(int op);                   /* gen_rules.c */
+bool takes_no_gradient(int op, const struct param *q); /* an operand that requires grad makes a program that nobody judges; gen_rules.c */
 
 /* Per node. Autograd follows tensors: views of one tensor share its history, so `grad` counts at the root. Memory rules follow
  * storages: they count at the home. */

@@ -73,7 +73,7 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 		return false;
 	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
 		return false;
-	if (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, node))
+	if (takes_no_gradient(op, q) && has_grad(w, node))
 		return false;
 	if (!lies_well(q, m))
 		return false;
@@ -121,8 +121,7 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
-	spec.no_grad =
-		op_has(m->op, T_MUTATES) || q->role == R_PACKED || role_has(q->role, RF_NO_GRADIENT) || (w->lane && !choose_chance(w->c, 30));
+	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED || takes_no_gradient(m->op, q) || (w->lane && !choose_chance(w->c, 30));
 	spec.row_major = drawn_row_major(w, q);
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
@@ -265,7 +264,7 @@ static int existing(struct world *w, const struct making *m, const struct param 
 	if (!chance(w, PF_reuse))
 		return -1;
 	for (int i = w->p->nnode - 1; i >= 0 && n < ARRAY_LEN(found); i--) {
-		if (!w->fact[i].usable || (role_has(q->role, RF_NO_GRADIENT) && has_grad(w, i)))
+		if (!w->fact[i].usable || (takes_no_gradient(m->op, q) && has_grad(w, i)))
 			continue;
 		const struct meta *a = node_meta(w->p, i);
 		if (a->dtype != t || !lies_well(q, a))
@@ -310,7 +309,7 @@ static int operand(struct world *w, const struct making *m, const struct param *
 		return node;
 	draw_broadcast(w, &s, fit);
 	struct input_spec spec = {.dtype = t, .positive = is_transcendental(m->op), .fill = t == DT_B8 && q->role == R_MASK ? "mask" : NULL};
-	spec.no_grad = role_has(q->role, RF_NO_GRADIENT) || (op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype));
+	spec.no_grad = takes_no_gradient(m->op, q) || (op_has(m->op, T_MUTATES) && !dtype_is_float(m->meta.dtype));
 	spec.row_major = drawn_row_major(w, q);
 	const int made = add_input(w, &s, &spec);
 	return made < 0 || lies_well(q, node_meta(w->p, made)) ? made : -1;

@@ -328,11 +328,16 @@ bool differentiates_scatter(const struct world *w)
 	return false;
 }
 
+bool takes_no_gradient(int op, const struct param *q)
+{
+	return role_has(q->role, RF_NO_GRADIENT) || (op_has(op, T_MUTATES) && op_has(op, T_NONDIFF));
+}
+
 /* Does an operand require grad by which PyTorch has no derivative? */
 static bool lacks_derivative(const struct world *w, const struct node *n)
 {
 	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (role_has(op_info[n->op].param[k].role, RF_NO_GRADIENT) && arg_grad(w, n, k))
+		if (takes_no_gradient(n->op, &op_info[n->op].param[k]) && arg_grad(w, n, k))
 			return true;
 	return false;
 }

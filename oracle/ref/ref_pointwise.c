@@ -141,7 +141,7 @@ static bool may_write(struct ref_ctx *c, enum dtype dt)
 	if (!shape_can_cast(c, dt, self))
 		return false;
 	return !c->grad || dt == self
-		|| ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert the operand first",
+		|| ref_unsupported(c, "gradient of %s into %s with a wider operand, whose backward works in self's dtype: convert it first",
 			op_info[c->n->op].name, dtype_info[self].name);
 }
 

@@ -525,7 +525,8 @@ static bool do_node(struct reference_run *s, int i)
 		return false;
 	if (!takes_dtypes(s, &c))
 		return false;
-	if (c.inplace && op_has(n->op, T_NONDIFF) && reads_grad(&c)) /* logical_not_ leaves the history of what it writes over, eq_ gives zeros */
+	if (c.inplace && op_has(n->op, T_NONDIFF)
+		&& reads_grad(&c)) /* logical_not_ leaves the history of what it writes over, eq_ gives zeros */
 		return run_unsupported(s, arena_printf(r->arena, "%s of what requires grad", op_info[n->op].name));
 	bool ok = shared_rule(&c, i);
 	for (int k = 0; k < c.nout && !c.inplace && run_reads_meta(&c); k++)

@@ -8,9 +8,9 @@
  * error reaches an eighth of its radius (more than 8 times too wide), or if nothing was judged; exact elements are as tight as can be. A
  * probe must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails, and so does an operator that has no probe, in a floating dtype, of its values or of its gradient.
- * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, and on the probes of
- * licence_probe_rest.def and on in-place forms; --jobs: so many processes of a target at once; --table: every operator, dtype, values and gradient,
- * tab-separated, with date, version and device. */
+ * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, on the probes of
+ * licence_probe_rest.def, and on in-place forms (exp's probe of exp_); --jobs: so many processes of a target at once; --table: every
+ * operator, dtype, values and gradient, tab-separated, with date, version and device. */
 #include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/torch/arithmetic.h"

@@ -61,7 +61,8 @@ static void test_inplace(void)
 		"a = exp(x); v = slice.Tensor(a); b = mul.Tensor(a); return b v");
 	becomes(HEAD "x = input([3])\nb = mul.Tensor(x, 2.0)\nreturn (b,)\n", "b = mul.Tensor(x); return b");
 	/* another dtype, other sizes, other strides; memory that overlaps itself; another part of the memory is an operand */
-	becomes(HEAD "x = input([3], dtype=i64)\na = neg(x)\nb = mul.Tensor(a, 2.5)\nreturn (b,)\n", "a = neg(x); b = mul.Tensor(a); return b");
+	becomes(HEAD "x = input([3], dtype=i64)\na = softplus(x)\nb = mul.Tensor(a, 2.5)\nreturn (b,)\n",
+		"a = softplus(x); b = mul.Tensor(a); return b");
 	becomes(HEAD "x = input([1])\ny = input([3])\na = exp(x)\nb = mul.Tensor(a, y)\nreturn (b,)\n",
 		"a = exp(x); b = mul.Tensor(a, y); return b");
 	becomes(HEAD "x = input([2, 3])\na = exp(x)\nv = slice.Tensor(a, 1, 1)\nb = mul.Tensor(v, 2.0)\nreturn (b,)\n",
@@ -78,13 +79,13 @@ static void test_inplace(void)
 				 "return (b,)\n",
 		"a = exp(x); w = as_strided(a); b = slice_scatter(w, y); return b");
 	/* no such row */
-	becomes(HEAD "x = input([3])\na = exp(x)\nb = neg(a)\nreturn (b,)\n", "a = exp(x); b = neg(a); return b");
+	becomes(HEAD "x = input([3])\na = exp(x)\nb = softplus(a)\nreturn (b,)\n", "a = exp(x); b = softplus(a); return b");
 }
 
 static void test_scatters(void)
 {
-	becomes(HEAD "x = input([3, 4])\ny = input([3, 2])\na = exp(x)\nb = slice_scatter(a, y, 1, 1, 3)\nc = neg(b)\nreturn (c,)\n",
-		"a = exp(x); slice = slice.Tensor(a); copy_ = copy_(slice, y); b = alias(a); c = neg(b); return c");
+	becomes(HEAD "x = input([3, 4])\ny = input([3, 2])\na = exp(x)\nb = slice_scatter(a, y, 1, 1, 3)\nc = softplus(b)\nreturn (c,)\n",
+		"a = exp(x); slice = slice.Tensor(a); copy_ = copy_(slice, y); b = alias(a); c = softplus(b); return c");
 	becomes(HEAD "x = input([3, 3])\ny = input([3])\na = exp(x)\nb = select_scatter(a, y, 0, 1)\nc = diagonal_scatter(b, y)\nreturn (c,)\n",
 		"a = exp(x); select = select.int(a); copy__1 = copy_(select, y); b = alias(a); diagonal = diagonal(b); copy_ = copy_(diagonal, y); "
 		"c = alias(b); return c");
@@ -109,14 +110,14 @@ static void test_put_back(void)
 		"w = mul_.Tensor(x); v = add_.Tensor(w); return x");
 	becomes(HEAD "x = input([3], offset=2)\nw = mul_.Tensor(x, 2.0)\nreturn (w,)\n", "w = mul_.Tensor(x); return x");
 	becomes(HEAD
-		"x = input([3, 4])\nv = slice.Tensor(x, 1, 1, 3)\nr = select.int(v, 0, 1)\nw = mul_.Tensor(r, 2.0)\nz = neg(x)\nreturn (z,)\n",
+		"x = input([3, 4])\nv = slice.Tensor(x, 1, 1, 3)\nr = select.int(v, 0, 1)\nw = mul_.Tensor(r, 2.0)\nz = softplus(x)\nreturn (z,)\n",
 		"v = slice.Tensor(x); r = select.int(v); w = mul_.Tensor(r); slice_scatter = alias(x); "
-		"z = neg(slice_scatter); return z");
-	becomes(HEAD "x = input([3, 4])\na = exp(x)\nv = slice.Tensor(a, 1, 1, 3)\nw = mul_.Tensor(v, 2.0)\nz = neg(a)\nreturn (z,)\n",
-		"a = exp(x); v = slice.Tensor(a); w = mul_.Tensor(v); slice_scatter = alias(a); z = neg(slice_scatter); return z");
+		"z = softplus(slice_scatter); return z");
+	becomes(HEAD "x = input([3, 4])\na = exp(x)\nv = slice.Tensor(a, 1, 1, 3)\nw = mul_.Tensor(v, 2.0)\nz = softplus(a)\nreturn (z,)\n",
+		"a = exp(x); v = slice.Tensor(a); w = mul_.Tensor(v); slice_scatter = alias(a); z = softplus(slice_scatter); return z");
 	/* x is read by a later row, by another copy_; the value is an output, too, in memory of its own; another part is put back */
-	becomes(HEAD "x = input([3])\na = mul.Tensor(x, 2.0)\nb = neg(x)\nw = copy_(x, a)\nreturn (b,)\n",
-		"a = mul.Tensor(x); b = neg(x); clone = clone(a); copy_ = copy_(x, clone); return b");
+	becomes(HEAD "x = input([3])\na = mul.Tensor(x, 2.0)\nb = softplus(x)\nw = copy_(x, a)\nreturn (b,)\n",
+		"a = mul.Tensor(x); b = softplus(x); clone = clone(a); copy_ = copy_(x, clone); return b");
 	becomes(HEAD "x = input([3])\ny = input([3])\na = mul.Tensor(x, 2.0)\nw = copy_(y, x)\nv = add_.Tensor(x, 1.0)\nreturn (a,)\n",
 		"a = mul.Tensor(x); clone = clone(x); v = add_.Tensor(x); copy__1 = copy_(y, clone); return a");
 	becomes(HEAD "x = input([3])\na = mul.Tensor(x, 2.0)\nc = copy_(x, a)\nb = relu_(a)\nreturn (b,)\n",
@@ -131,34 +132,34 @@ static void test_put_back(void)
 static void test_overwritten_later(void)
 {
 	becomes(HEAD "x = input([4])\na = exp(x)\nv = slice.Tensor(a, end=2)\nd = mul.Tensor(v, 2.0)\ns = slice_scatter(a, d, 0, 0, 2)\n"
-				 "e = add.Tensor(d, 1.0)\nf = neg(e)\nreturn (s, f)\n",
+				 "e = add.Tensor(d, 1.0)\nf = softplus(e)\nreturn (s, f)\n",
 		"a = exp(x); v = slice.Tensor(a); d = mul.Tensor(v); slice = slice.Tensor(a); copy_ = copy_(slice, d); s = alias(a); "
-		"e = add_.Tensor(d); f = neg(e); return s f");
+		"e = add_.Tensor(d); f = softplus(e); return s f");
 	becomes(HEAD "x = input([4])\na = exp(x)\nv = slice.Tensor(a, end=2)\nd = mul.Tensor(v, 2.0)\ns = slice_scatter(a, d, 0, 0, 2)\n"
-				 "f = neg(d)\nreturn (s, f)\n",
-		"a = exp(x); v = slice.Tensor(a); d = mul_.Tensor(v); s = alias(a); f = neg(d); return s f");
+				 "f = softplus(d)\nreturn (s, f)\n",
+		"a = exp(x); v = slice.Tensor(a); d = mul_.Tensor(v); s = alias(a); f = softplus(d); return s f");
 	/* FROM is written again before the value is read for the last time */
 	becomes(HEAD "x = input([4])\na = exp(x)\nv = slice.Tensor(a, end=2)\nd = mul.Tensor(v, 2.0)\ns = slice_scatter(a, d, 0, 0, 2)\n"
-				 "e = add.Tensor(s, 1.0)\nf = neg(d)\nreturn (e, f)\n",
+				 "e = add.Tensor(s, 1.0)\nf = softplus(d)\nreturn (e, f)\n",
 		"a = exp(x); v = slice.Tensor(a); d = mul.Tensor(v); slice = slice.Tensor(a); copy_ = copy_(slice, d); s = alias(a); "
-		"e = add_.Tensor(s); f = neg(d); return e f");
+		"e = add_.Tensor(s); f = softplus(d); return e f");
 }
 
 /* A window on the result would show what lies between the operand's elements. */
 static void test_windows(void)
 {
 	becomes(HEAD "x = input([4], stride=[2])\ny = input([2])\na = slice_scatter(x, y, 0, 0, 2)\nb = slice_scatter(a, y, 0, 2, 4)\n"
-				 "c = neg(b)\nreturn (c,)\n",
-		"a = slice_scatter(x, y); slice = slice.Tensor(a); copy_ = copy_(slice, y); b = alias(a); c = neg(b); return c");
+				 "c = softplus(b)\nreturn (c,)\n",
+		"a = slice_scatter(x, y); slice = slice.Tensor(a); copy_ = copy_(slice, y); b = alias(a); c = softplus(b); return c");
 	becomes(HEAD "x = input([4], stride=[2])\ny = input([2])\na = slice_scatter(x, y, 0, 0, 2)\nb = slice_scatter(a, y, 0, 2, 4)\n"
-				 "w = as_strided(b, [2], [2])\nc = neg(w)\nreturn (c,)\n",
-		"a = slice_scatter(x, y); b = slice_scatter(a, y); w = as_strided(b); c = neg(w); return c");
+				 "w = as_strided(b, [2], [2])\nc = softplus(w)\nreturn (c,)\n",
+		"a = slice_scatter(x, y); b = slice_scatter(a, y); w = as_strided(b); c = softplus(w); return c");
 	/* a dense one shows the same */
-	becomes(HEAD "x = input([4])\na = exp(x)\nb = mul.Tensor(a, 2.0)\nw = as_strided(b, [2], [2], 1)\nc = neg(w)\nreturn (c,)\n",
-		"a = exp(x); b = mul_.Tensor(a); w = as_strided(b); c = neg(w); return c");
+	becomes(HEAD "x = input([4])\na = exp(x)\nb = mul.Tensor(a, 2.0)\nw = as_strided(b, [2], [2], 1)\nc = softplus(w)\nreturn (c,)\n",
+		"a = exp(x); b = mul_.Tensor(a); w = as_strided(b); c = softplus(w); return c");
 	/* one of the operand, made before and read after */
-	becomes(HEAD "x = input([4])\na = exp(x)\nw = as_strided(a, [2], [2], 1)\nb = mul.Tensor(a, 2.0)\nc = neg(w)\nreturn (b, c)\n",
-		"a = exp(x); w = as_strided(a); b = mul.Tensor(a); c = neg(w); return b c");
+	becomes(HEAD "x = input([4])\na = exp(x)\nw = as_strided(a, [2], [2], 1)\nb = mul.Tensor(a, 2.0)\nc = softplus(w)\nreturn (b, c)\n",
+		"a = exp(x); w = as_strided(a); b = mul.Tensor(a); c = softplus(w); return b c");
 }
 
 static void test_options(void)

@@ -15,7 +15,7 @@ table() { # table EXTRA: the op table with these rows, and what opgen makes of i
 	mkdir "$dir/eager" "$dir/generated"
 	cp -r "$src/eager/lang" "$src/eager/base" "$dir/eager"
 	sed -i '/^#undef OP$/,$d' "$dir/eager/lang/ops.def"
-	printf '%s\n#undef OP\n#undef POINTWISE\n#undef INPLACE\n' "$1" >> "$dir/eager/lang/ops.def"
+	printf '%s\n#undef OP\n#undef POINTWISE\n#undef BODY\n#undef INPLACE\n#undef IN_PLACE\n' "$1" >> "$dir/eager/lang/ops.def"
 	"$cc" -std=c11 -D_GNU_SOURCE -I"$dir" -o "$dir/opgen" "$dir"/eager/lang/opgen*.c "$dir"/eager/base/base.c "$dir"/eager/base/escape.c
 	"$dir/opgen" "$dir/generated"
 }
