@@ -9,6 +9,12 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h> /* its macros do nothing without ASan */
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
 
 static _Thread_local const char *bug_text;
 
@@ -120,7 +126,7 @@ struct arena_block {
 	_Alignas(16) unsigned char data[];
 };
 
-enum { ARENA_FIRST = 1 << 16 };
+enum { ARENA_FIRST = 1 << 16, ARENA_KEPT = 1 << 22 };
 
 void arena_init(struct arena *a) { *a = (struct arena){0}; }
 
@@ -131,6 +137,7 @@ void arena_free(struct arena *a)
 		free(b);
 	}
 	free(a->spare);
+	free(a->next);
 	arena_init(a);
 }
 
@@ -151,7 +158,35 @@ void arena_reset(struct arena *a)
 		head->prev = NULL;
 		head->used = 0;
 	}
+	free(a->next);
 	*a = (struct arena){.head = head, .spare = spare};
+}
+
+/* Whoever marks, allocates and releases in a loop, with a head that is nearly full, would otherwise have malloc map and unmap a block each
+ * time. Nobody may look into it meanwhile. */
+static void keep_next(struct arena *a, struct arena_block *b)
+{
+	free(a->next);
+	a->next = b->size <= ARENA_KEPT ? b : NULL;
+	if (b->size > ARENA_KEPT)
+		free(b);
+	else
+		ASAN_POISON_MEMORY_REGION(b->data, b->size);
+}
+
+static struct arena_block *next_of(struct arena *a, size_t n)
+{
+	struct arena_block *b = a->next;
+	a->next = NULL;
+	if (b && b->size < n) {
+		free(b);
+		return NULL;
+	}
+	if (b) {
+		ASAN_UNPOISON_MEMORY_REGION(b->data, b->size);
+		b->used = 0;
+	}
+	return b;
 }
 
 void *arena_alloc(struct arena *a, size_t nbytes)
@@ -162,8 +197,10 @@ void *arena_alloc(struct arena *a, size_t nbytes)
 	if (!b || b->size - b->used < n) {
 		size_t size = b ? MIN(b->size * 2, (size_t)1 << 26) : (size_t)ARENA_FIRST;
 		size = MAX(size, n);
-		b = xmalloc(sizeof *b + size);
-		*b = (struct arena_block){.prev = a->head, .size = size};
+		b = next_of(a, n);
+		if (!b)
+			*(b = xmalloc(sizeof *b + size)) = (struct arena_block){.size = size};
+		b->prev = a->head;
 		a->head = b;
 	}
 	void *p = b->data + b->used;
@@ -233,7 +270,10 @@ static void free_newest(struct arena *a, struct arena_block **at)
 	struct arena_block *b = *at;
 	*at = b->prev;
 	a->grown -= b->grown ? b->used : 0;
-	free(b);
+	if (b->grown)
+		free(b);
+	else
+		keep_next(a, b);
 }
 
 void arena_release(struct arena *a, struct arena_mark m)

@@ -81,6 +81,7 @@ struct arena {
 	size_t grown;              /* of those, in blocks of arena_grow */
 	uint64_t ngrown;           /* arrays that arena_grow began */
 	struct arena_block *spare; /* arena_reset keeps the largest block of arena_grow, too */
+	struct arena_block *next;  /* arena_release keeps the oldest block that it empties, poisoned (ASan), for arena_alloc */
 };
 struct arena_mark {
 	struct arena_block *head;

@@ -1,6 +1,9 @@
 /* base_test.c: the small shared things of eager/base: numbers as text and bytes, last lines, clocks, signals. */
 #include "eager/base/base.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -71,6 +74,34 @@ static void marks(void)
 	arena_free(&a);
 }
 
+/* A loop that marks, allocates more than the head has left and releases gets the same block each time; a larger one where it needs that. */
+static void marks_in_a_loop(void)
+{
+	struct arena a;
+	arena_init(&a);
+	arena_alloc(&a, 60000);
+	const struct arena_mark m = arena_mark(&a);
+	char *first = arena_alloc(&a, 10000), *again;
+	for (int k = 0; k < 3; k++) {
+		arena_alloc(&a, 200000); /* a third block, which goes */
+		arena_release(&a, m);
+#ifdef __SANITIZE_ADDRESS__
+		EXPECT(__asan_address_is_poisoned(first), "round %d: what was released may still be read", k);
+#endif
+		again = arena_alloc(&a, 10000);
+		EXPECT(again == first, "round %d: another block", k);
+		memset(again, 1, 10000);
+	}
+	arena_release(&a, m);
+	char *large = arena_alloc(&a, 1000000);
+	memset(large, 1, 1000000);
+	EXPECT(a.used == 1060000, "%zu bytes", a.used);
+	arena_release(&a, m);
+	arena_reset(&a);
+	memset(arena_alloc(&a, 100000), 1, 100000);
+	arena_free(&a);
+}
+
 static void clocks(void)
 {
 	const double ms = clock_ms(), s = clock_s(), cpu = clock_cpu_s();
@@ -125,6 +156,7 @@ int main(void)
 	RUN(bytes);
 	RUN(lines);
 	RUN(marks);
+	RUN(marks_in_a_loop);
 	RUN(clocks);
 	RUN(signals);
 	RUN(write_after_a_signal);
