@@ -8,6 +8,9 @@ RULE(zeros_like) { constants(d, 0); }
 RULE(new_zeros) { constants(d, 0); }
 RULE(ones) { constants(d, 1); }
 RULE(ones_like) { constants(d, 1); }
+RULE(new_ones) { constants(d, 1); }
+RULE(new_full) { d->out[0] = filled(d, result_meta(d, 0), *scalar_arg(d, A_new_full_fill_value)); }
+RULE(full_like) { d->out[0] = filled(d, result_meta(d, 0), *scalar_arg(d, A_full_like_fill_value)); }
 RULE(scalar_tensor) { d->out[0] = constant(d, *scalar_arg(d, A_scalar_tensor_s), result_meta(d, 0)->dtype); }
 RULE(fill_Scalar) { d->out[0] = filled(d, result_meta(d, 0), *scalar_arg(d, A_fill_Scalar_value)); }
 

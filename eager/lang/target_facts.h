@@ -11,11 +11,8 @@ struct licence_kernels; /* oracle/num/licence.h */
 
 /* ---- semantics: WHAT is computed, where families and their versions differ; how it may be rounded is the arithmetic's matter ----
  * The first of each is what 2.11 of PyTorch does, and what our own kernels do. ..._EITHER: a version of which nobody knows. */
-enum clamp_gradient { /* of clamp at one of its bounds */
-	CLAMP_PASSES,
-	CLAMP_BLOCKS,
-	CLAMP_PASSES_EITHER
-};
+/* Of clamp at one of its bounds. Where operands of fmax, fmin, clamp_min.Tensor, clamp_max.Tensor are equal, self takes all or half. */
+enum clamp_gradient { CLAMP_PASSES, CLAMP_BLOCKS, CLAMP_PASSES_EITHER };
 enum clamp_nan { /* a bound that is NaN and the only one; beside another bound it always gives NaN */
 	CLAMP_NAN_IGNORED,
 	CLAMP_NAN_WINS,

@@ -60,6 +60,20 @@ bool meta_new_zeros(struct meta_ctx *c)
 	return true;
 }
 
+bool meta_new_full(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_new_full_self];
+	if (!size_of_arg(c, A_new_full_size, dtype_given(c->n, self->dtype)))
+		return false;
+	c->out[0].device = self->device;
+	return scalar_fits_fill(&c->n->arg[A_new_full_fill_value].scalar, &c->out[0], c->err);
+}
+
+bool meta_full_like(struct meta_ctx *c)
+{
+	return meta_zeros_like(c) && scalar_fits_fill(&c->n->arg[A_full_like_fill_value].scalar, &c->out[0], c->err);
+}
+
 bool meta_scalar_tensor(struct meta_ctx *c)
 {
 	meta_make_contiguous(&c->out[0], dtype_given(c->n, DT_F32), (const int64_t[]){0}, 0);
@@ -147,6 +161,18 @@ bool kern_arange(struct kern_ctx *c)
 bool kern_full(struct kern_ctx *c)
 {
 	tensor_fill_scalar(&c->out[0], &c->n->arg[A_full_fill_value].scalar);
+	return true;
+}
+
+bool kern_new_full(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &c->n->arg[A_new_full_fill_value].scalar);
+	return true;
+}
+
+bool kern_full_like(struct kern_ctx *c)
+{
+	tensor_fill_scalar(&c->out[0], &c->n->arg[A_full_like_fill_value].scalar);
 	return true;
 }
 

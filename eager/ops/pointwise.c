@@ -354,7 +354,7 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 	for (int k = 0; k < info->nparam; k++) {
 		const struct param *q = &info->param[k];
 		/* What a bound does that an integer dtype does not hold depends on the version (legality_version). */
-		bool bound = listed && dtype_is_float(common)
+		bool bound = listed && dtype_is_float(common) && q->kind == K_SCALAR
 			&& (k == op_arg(c->n->op, N_min) || k == op_arg(c->n->op, N_max) || (op == OP_hardtanh && k > A_hardtanh_self)
 				|| k == op_arg(c->n->op, N_lambd) || (op == OP_threshold && k == A_threshold_value));
 		if (bound && node_given(c->n, k) && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
@@ -417,6 +417,17 @@ static bool check_alike(const struct meta_ctx *c)
 	if (op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
 		return err_set(c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].full_cpp,
 			dtype_info[c->in[A_lerp_Scalar_end]->dtype].full_cpp);
+	if (op == OP_lerp_Tensor) {
+		const char *const names[] = {"self", "end", "weight"};
+		_Static_assert((int)A_lerp_Tensor_end == 1 && (int)A_lerp_Tensor_weight == 2, "names of operands");
+		for (int k = 1; k <= 2; k++)
+			if (c->in[k]->dtype != self)
+				return c->in[k]->rank == 0 ? err_limit(c->err, "lerp of a `%s` without dimensions and of another dtype", names[k])
+										   : err_set(c->err, "expected dtype %s for `%s` but got dtype %s", dtype_info[self].full_cpp,
+											   names[k], dtype_info[c->in[k]->dtype].full_cpp);
+	}
+	if (op == OP_heaviside && c->in[A_heaviside_values]->dtype != self)
+		return err_set(c->err, "heaviside is not yet implemented for tensors with different dtypes.");
 	if (op != OP_addcdiv)
 		return true;
 	const enum dtype over = c->in[A_addcdiv_tensor1]->dtype, under = c->in[A_addcdiv_tensor2]->dtype;
@@ -428,6 +439,17 @@ static bool check_alike(const struct meta_ctx *c)
 }
 
 static bool is_negative(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f < 0 : s->i < 0; }
+
+/* A number that a half does not hold is another one in PyTorch 2.11, whose kernel takes it in f32, than in 2.15. */
+static bool check_shrink(const struct meta_ctx *c, enum dtype common)
+{
+	const struct scalar *s = &c->n->arg[A_softshrink_lambd].scalar;
+	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i, most = dtype_max(common);
+	if (!(v >= 0 && v <= most))
+		return err_set(c->err, "lambda must be in range [0, %g] for input dtype %s, but found %g", most, dtype_info[common].c10, v);
+	return !dtype_is_narrow(common) || dtype_round(common, v) == v
+		|| err_limit(c->err, "softshrink by a number that %s does not hold", dtype_info[common].name);
+}
 
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
@@ -443,6 +465,8 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 		return err_set(c->err, "In-place elu backward calculation is triggered with a negative slope which is not supported.");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");
+	if (c->n->op == OP_softshrink && dtype_is_float(common) && !check_shrink(c, common))
+		return false;
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
 		return false;
 	if (promo == PROMO_NEGATE && common == DT_B8)
@@ -489,7 +513,8 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		layout_preserve(&converted[k], in[k]);
 		in[k] = &converted[k];
 	}
-	if (c->n->op == OP_threshold_backward || c->n->op == OP_leaky_relu_backward) { /* whose iterator takes self first */
+	/* whose iterator takes the second operand first */
+	if (c->n->op == OP_threshold_backward || c->n->op == OP_leaky_relu_backward || c->n->op == OP_rsub_Tensor) {
 		const struct meta *gradient = in[0];
 		in[0] = in[1];
 		in[1] = gradient;

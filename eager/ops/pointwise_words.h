@@ -10,6 +10,9 @@
 #define ABS(x)        ((x) < 0 ? wrap_sub(0, x) : (x))
 #define MAXNAN(x, y)  ((x) > (y) ? (x) : (y))
 #define MINNAN(x, y)  ((x) < (y) ? (x) : (y))
+#define FMAX(x, y)    ((x) > (y) ? (x) : (y))
+#define FMIN(x, y)    ((x) < (y) ? (x) : (y))
+#define SIGNBIT(x)    ((x) < 0)
 #define POW(x, y)     int_pow(x, y)
 #define BIT_NOT(x)    (k->common == DT_B8 ? (x) == 0 : ~(x))
 #define BIT_AND(x, y) ((x) & (y))
@@ -30,6 +33,9 @@
 #define ABS(x)        fabs((double)(x))
 #define MAXNAN(x, y)  (isnan((double)(x)) || (x) > (y) ? (x) : (y)) /* a NaN on either side wins */
 #define MINNAN(x, y)  (isnan((double)(x)) || (x) < (y) ? (x) : (y))
+#define FMAX(x, y)    (isnan((double)(y)) || (x) >= (y) ? (x) : (y)) /* a NaN on either side loses */
+#define FMIN(x, y)    (isnan((double)(y)) || (x) <= (y) ? (x) : (y))
+#define SIGNBIT(x)    (copysign(1, (double)(x)) < 0)
 #define BIT_NOT(x)    0
 #define BIT_AND(x, y) 0
 #define BIT_OR(x, y)  0

@@ -12,6 +12,9 @@
 #undef ABS
 #undef MAXNAN
 #undef MINNAN
+#undef FMAX
+#undef FMIN
+#undef SIGNBIT
 #undef POW
 #undef BIT_NOT
 #undef BIT_AND

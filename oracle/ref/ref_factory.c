@@ -60,6 +60,16 @@ REFERENCE(new_zeros, ANEW)
 	return constant_of(c, A_new_zeros_size, dtype_of(c, meta_of(c, A_new_zeros_self)->dtype), &(struct scalar){SC_INT, 0, 0});
 }
 
+REFERENCE(new_ones, ANEW)
+{
+	return constant_of(c, A_new_ones_size, dtype_of(c, meta_of(c, A_new_ones_self)->dtype), &(struct scalar){SC_INT, 1, 0});
+}
+
+REFERENCE(new_full, ANEW)
+{
+	return constant_of(c, A_new_full_size, dtype_of(c, meta_of(c, A_new_full_self)->dtype), scalar_of(c, A_new_full_fill_value));
+}
+
 /* One number; f32 whatever kind it is. */
 REFERENCE(scalar_tensor, ANEW)
 {
@@ -116,18 +126,18 @@ REFERENCE(arange, ANEW)
 	return out != NULL;
 }
 
-static bool number_like(struct ref_ctx *c, int64_t value)
+static bool number_like(struct ref_ctx *c, const struct scalar *s)
 {
 	const struct meta *m = meta_of(c, A_number_like_self);
 	const enum dtype dt = c->n->op == OP_zero_ ? m->dtype : dtype_of(c, m->dtype);
 	int64_t stride[MAX_RANK];
-	const struct scalar s = {SC_INT, value, 0};
-	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE))
-		&& make_out(c, dt, m->size, m->rank, stride, shape_const(c, dt, &s));
+	return shape_format_strides(c, stride, m, shape_format_asked(c, FORMAT_PRESERVE)) && shape_fill_fits(c, s, dt, meta_numel(m))
+		&& make_out(c, dt, m->size, m->rank, stride, shape_const(c, dt, s));
 }
 
-REFERENCE(zeros_like, ANEW) { return number_like(c, 0); }
-REFERENCE(ones_like, ANEW) { return number_like(c, 1); }
+REFERENCE(zeros_like, ANEW) { return number_like(c, &(struct scalar){SC_INT, 0, 0}); }
+REFERENCE(ones_like, ANEW) { return number_like(c, &(struct scalar){SC_INT, 1, 0}); }
+REFERENCE(full_like, ANEW) { return number_like(c, scalar_of(c, A_full_like_fill_value)); }
 
 /* fill_(self, value), or a tensor like self. */
 REFERENCE(fill, ANEW)

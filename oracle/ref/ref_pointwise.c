@@ -190,6 +190,10 @@ static bool add_scaled(struct ref_ctx *c, enum sf f, bool reversed)
 		return false;
 	if (reversed)
 		swap_operands(&p);
+	if (c->n->op == OP_rsub_Tensor) { /* other - self, in that order */
+		struct meta op[2] = {operand(c, meta_of(c, A_rsub_Tensor_other), p.dt), operand(c, meta_of(c, A_rsub_Tensor_self), p.dt)};
+		shape_iterator(p.stride, p.size, p.rank, op, 2);
+	}
 	bool plain = alpha->kind == SC_FLOAT ? alpha->f == 1 : alpha->i == 1;
 	if (plain && f == SF_SUB && p.n > 0 && ref_is_largest(c, p.b[0])) {
 		p.a = ref_unrounded(c, p.a, p.n, p.dt);
@@ -228,6 +232,7 @@ static bool sub_scaled(struct ref_ctx *c, bool reversed)
 REFERENCE(sub_Tensor, SELF) { return sub_scaled(c, false); }
 REFERENCE(sub_Scalar, SELF) { return sub_scaled(c, false); }
 REFERENCE(rsub_Scalar, ANEW) { return sub_scaled(c, true); }
+REFERENCE(rsub_Tensor, COPIED) { return sub_scaled(c, true); }
 
 /* self is one element of another dtype before a half tensor: rounded to the half here, but read in f32 by the derivative, grad * self, in
  * which it comes second (measured: an i64 of -2^40 times f16 is infinite or NaN, and grad 0 times it is -0). */
@@ -617,6 +622,156 @@ REFERENCE(isinf, ANEW)
 	return give_unary(
 		c, m->dtype, DT_B8, tape_map2(c->t, SF_EQ, DT_B8, size, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n), n));
 }
+
+/* The derivative adds 1 to the operand as it came. */
+REFERENCE(special_xlog1py, ANEW)
+{
+	const enum dtype a = meta_of(c, A_special_xlog1py_self)->dtype, b = meta_of(c, A_special_xlog1py_other)->dtype;
+	if (c->grad && a != b)
+		return ref_unsupported(c,
+			"gradient of special_xlog1py of %s and %s: its backward adds 1 in the dtype of one of them; convert it first",
+			dtype_info[a].name, dtype_info[b].name);
+	return binary(c, SF_XLOG1PY, COMMON_FLOAT);
+}
+
+/* Versions round the number in two ways, unless the tensor's dtype holds it. */
+REFERENCE(softshrink, ANEW)
+{
+	const enum dtype dt = meta_of(c, A_softshrink_self)->dtype;
+	const struct scalar *s = scalar_of(c, A_softshrink_lambd);
+	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	if (dtype_is_float(dt) && !(v >= 0 && v <= num_format[dt].max))
+		return err_set(c->err, "lambda must be in the range of positive numbers of %s", dtype_info[dt].name);
+	if (dtype_is_narrow(dt) && num_rn(dt, v, 0) != v)
+		return ref_unsupported(
+			c, "softshrink by a number that %s does not hold, which versions of PyTorch round in two ways", dtype_info[dt].name);
+	return map(c, SF_SOFTSHRINK, COMMON_REAL);
+}
+
+/* 0, `values` or 1: below 0, at 0 and above it; 0 at NaN. */
+REFERENCE(heaviside, ANEW)
+{
+	struct pair p;
+	const enum dtype dt = meta_of(c, A_heaviside_self)->dtype;
+	if (dt != meta_of(c, A_heaviside_values)->dtype)
+		return err_set(c->err, "heaviside of two dtypes");
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	const sid *zero = ref_ids_repeat(c, shape_zero(c, dt), p.n),
+			  *one = ref_ids_repeat(c, shape_const(c, dt, &(struct scalar){SC_INT, 1, 0}), p.n);
+	const sid *above = ref_ids_block(c, tape_map2(c->t, SF_GT, DT_B8, p.a, zero, p.n), p.n);
+	const sid *is_zero = ref_ids_block(c, tape_map2(c->t, SF_EQ, DT_B8, p.a, zero, p.n), p.n);
+	const sid *step = ref_ids_block(c, tape_map3(c->t, SF_SELECT, dt, above, one, zero, p.n), p.n);
+	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, dt, is_zero, p.b, step, p.n));
+}
+
+/* An infinity of the sign; integers are none. */
+static bool infinite(struct ref_ctx *c, double which)
+{
+	const struct meta *m = meta_of(c, A_elementwise_self);
+	const int64_t n = meta_numel(m);
+	if (!dtype_is_float(m->dtype))
+		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+	const sid *x = ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), n, DT_F64);
+	return give_unary(c, m->dtype, DT_B8, tape_map2(c->t, SF_EQ, DT_B8, x, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, which), n), n));
+}
+REFERENCE(isposinf, ANEW) { return infinite(c, INFINITY); }
+REFERENCE(isneginf, ANEW) { return infinite(c, -INFINITY); }
+
+/* What is below zero; of a zero the sign of its reciprocal. A NaN's is open. */
+REFERENCE(signbit, ANEW)
+{
+	const struct meta *m = meta_of(c, A_signbit_self);
+	const int64_t n = meta_numel(m);
+	const enum dtype dt = m->dtype;
+	const sid *x = ref_ids(c, c->in[A_signbit_self]), *zero = ref_ids_repeat(c, shape_zero(c, dt), n);
+	if (!dtype_is_float(dt))
+		return give_unary(c, dt, DT_B8, tape_map2(c->t, SF_LT, DT_B8, x, zero, n));
+	const sid *is_zero = ref_ids_block(c, tape_map2(c->t, SF_EQ, DT_B8, x, zero, n), n);
+	const sid *inverse = ref_ids_block(c, tape_map1(c->t, SF_RECIP, dt, x, n), n);
+	const sid *y = ref_ids_block(c, tape_map3(c->t, SF_SELECT, dt, is_zero, inverse, x, n), n);
+	const sid *below = ref_ids_block(c, tape_map2(c->t, SF_LT, DT_B8, y, zero, n), n);
+	const sid *above = ref_ids_block(c, tape_map2(c->t, SF_GT, DT_B8, y, zero, n), n);
+	const sid *either = ref_ids_block(c, tape_map2(c->t, SF_OR, DT_B8, below, above, n), n);
+	const sid ends[2] = {tape_const_i(c->t, DT_B8, 0), tape_const_i(c->t, DT_B8, 1)};
+	sid *two = tape_ids(c->t, 2);
+	memcpy(two, ends, sizeof ends);
+	const sid *open = ref_ids_repeat(c, tape_rows(c->t, SF_ONEOF, DT_B8, two, 1, 2, 0), n);
+	return give_unary(c, dt, DT_B8, tape_map3(c->t, SF_SELECT, DT_B8, either, below, open, n));
+}
+
+/* The sign of a number is known. */
+REFERENCE(copysign_Scalar, ANEW)
+{
+	struct pair p;
+	const struct scalar *s = scalar_of(c, A_copysign_Scalar_other);
+	if (!pair_of(c, &p, COMMON_FLOAT, false))
+		return false;
+	const bool minus = s->kind == SC_FLOAT ? signbit(s->f) : s->i < 0;
+	const sid *sign = ref_ids_repeat(c, tape_const_f(c->t, p.dt, minus ? -1 : 1), p.n);
+	return give_pair(c, &p, tape_map2(c->t, SF_COPYSIGN, p.dt, p.a, sign, p.n));
+}
+
+/* Either operand is nonzero, and not both. */
+REFERENCE(logical_xor, ANEW)
+{
+	struct pair p;
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	const sid *a = ref_cast(c, p.a, p.n, DT_B8), *b = ref_cast(c, p.b, p.n, DT_B8);
+	return ref_out_block(c, 0, DT_B8, p.size, p.rank, p.stride, tape_map2(c->t, SF_NE, DT_B8, a, b, p.n));
+}
+
+/* 2.15 halves the gradient of equals, 2.11 gives all of it to self. */
+static const char *const halves_open = "gradient of %s: versions of PyTorch between 2.11 and 2.15 differ where operands are equal";
+
+/* The larger (smaller) operand; a number where the other is NaN. */
+static bool extreme_number(struct ref_ctx *c, enum sf extreme, enum sf not_beyond)
+{
+	struct pair p;
+	const enum clamp_gradient rule = c->t->lic->semantics.clamp_gradient;
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (!dtype_is_float(p.dt))
+		return give_pair(c, &p, tape_map2(c->t, extreme, p.dt, p.a, p.b, p.n));
+	if (c->grad && rule == CLAMP_PASSES_EITHER)
+		return ref_unsupported(c, halves_open, op_info[c->n->op].name);
+	const sid *most = ref_ids_repeat(c, tape_const_f(c->t, p.dt, INFINITY), p.n);
+	const sid *number = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, p.b, most, p.n), p.n);
+	const sid *nan = ref_ids_block(c, tape_map1(c->t, SF_NOT, DT_B8, number, p.n), p.n);
+	const sid *first = ref_ids_block(c, tape_map2(c->t, not_beyond, DT_B8, p.a, p.b, p.n), p.n);
+	first = ref_ids_block(c, tape_map2(c->t, SF_OR, DT_B8, first, nan, p.n), p.n);
+	const sid *y = ref_ids_block(c, tape_map3(c->t, SF_SELECT, p.dt, first, p.a, p.b, p.n), p.n);
+	const sid *same = ref_ids_block(c, tape_map2(c->t, SF_EQ, DT_B8, p.a, p.b, p.n), p.n); /* zeros of either sign among them */
+	const sid *shared = ref_ids_block(c, tape_map2(c->t, extreme, p.dt, p.a, p.b, p.n), p.n);
+	if (rule == CLAMP_PASSES)
+		shared = ref_ids_block(c, tape_map2(c->t, SF_GRAFT, p.dt, shared, p.a, p.n), p.n);
+	return give_pair(c, &p, tape_map3(c->t, SF_SELECT, p.dt, same, shared, y, p.n));
+}
+REFERENCE(fmax, ANEW) { return extreme_number(c, SF_MAX2, SF_GE); }
+REFERENCE(fmin, ANEW) { return extreme_number(c, SF_MIN2, SF_LE); }
+
+/* self, or the bound that it is beyond; NaN where either is. In 2.11 a NaN takes no gradient, and self that of equals. */
+static bool bounded(struct ref_ctx *c, enum sf extreme, enum sf within, enum sf beyond)
+{
+	struct pair p;
+	const enum clamp_gradient rule = c->t->lic->semantics.clamp_gradient;
+	if (!pair_of(c, &p, COMMON_KEEP, false))
+		return false;
+	if (!c->grad || rule == CLAMP_BLOCKS)
+		return give_pair(c, &p, tape_map2(c->t, extreme, p.dt, p.a, p.b, p.n));
+	if (rule == CLAMP_PASSES_EITHER)
+		return ref_unsupported(c, halves_open, op_info[c->n->op].name);
+	const sid *value = ref_ids_block(c, tape_map2(c->t, extreme, p.dt, p.a, p.b, p.n), p.n);
+	const sid *in = ref_ids_block(c, tape_map2(c->t, within, DT_B8, p.a, p.b, p.n), p.n);
+	const sid *out = ref_ids_block(c, tape_map2(c->t, beyond, DT_B8, p.a, p.b, p.n), p.n);
+	const sid *zero = ref_ids_repeat(c, shape_zero(c, p.dt), p.n);
+	const sid *bound = ref_ids_block(c, tape_map3(c->t, SF_SELECT, p.dt, out, p.b, zero, p.n), p.n);
+	const sid *from = ref_ids_block(c, tape_map3(c->t, SF_SELECT, p.dt, in, p.a, bound, p.n), p.n);
+	return give_pair(c, &p, tape_map2(c->t, SF_GRAFT, p.dt, value, from, p.n));
+}
+REFERENCE(clamp_min_Tensor, ANEW) { return bounded(c, SF_MAX2, SF_GE, SF_LT); }
+REFERENCE(clamp_max_Tensor, ANEW) { return bounded(c, SF_MIN2, SF_LE, SF_GT); }
 
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
  * all but the negative ones of u8, which wrap (shape_fits). Both measured. */

@@ -181,7 +181,7 @@ class Example:
         if kind == "Scalar" and role == "range":
             return RANGE[name]
         if kind == "Scalar":
-            return -1.0 if name == "min" else 0 if name == "correction" else 2.0
+            return 2 if "f32" not in self.op["dtypes"] else -1.0 if name == "min" else 0 if name == "correction" else 2.0
         if role == "own":
             return "f32"
         if role == "keep":

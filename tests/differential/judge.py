@@ -34,7 +34,8 @@ def same(a, b):
 
 
 # Where the operand is NaN these give the gradient, or 0, or NaN: the vector loop of PyTorch's kernel one thing, what is left over another.
-LANES = {"hardshrink", "hardshrink_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "elu", "elu_backward"}
+LANES = {"hardshrink", "hardshrink_backward", "softshrink", "softshrink_backward", "hardswish", "hardswish_backward", "hardtanh",
+         "hardtanh_backward", "elu", "elu_backward"}
 
 
 def in_lanes(call, shape):

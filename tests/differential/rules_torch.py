@@ -150,6 +150,7 @@ def parse(lines):
 
 # Rules that another PyTorch than 2.11 has changed: compared only there.
 CHANGED = dict.fromkeys(("clamp", "clamp_min", "clamp_max"), "the gradient at a bound is 0 and bounds outside an integer dtype are refused")
+CHANGED |= dict.fromkeys(("clamp_min.Tensor", "clamp_max.Tensor", "fmax", "fmin"), "the gradient of equals is halved")
 
 
 def answers(opcall, requests):

@@ -97,6 +97,8 @@ static bool is_sum(const struct node *n) { return str_starts(op_info[n->op].name
 static bool is_constant(const struct prog *p, int node)
 {
 	const struct node *n = &p->node[node];
+	if (n->op != OP_input && op_has(n->op, T_NONDIFF))
+		return true;
 	return n->op == OP_getitem && op_info[p->node[n->arg[A_getitem_self].node].op].constant >> n->arg[A_getitem_index].i.value & 1;
 }
 
