@@ -18,6 +18,7 @@
 #include "fuzz/triage/profile.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/test.h"
+#include "generated/op_args.h"
 #include "generated/op_id.h"
 
 #include <stdlib.h>
@@ -58,6 +59,19 @@ static bool has_probe(const char *name, int n)
 	return false;
 }
 
+/* "x 3,100" -> "x! 3,100"; kept. */
+static const char *without_gradients(const char *inputs)
+{
+	struct strbuf sb;
+	sb_init(&sb);
+	for (const char *s = inputs; *s; s++) {
+		sb_putc(&sb, *s);
+		if ((s == inputs || s[-1] == ' ') && s[1] == ' ')
+			sb_putc(&sb, '!');
+	}
+	return sb.s;
+}
+
 /* "exp($x)" is a probe of exp_, too: "$w = clone($x)\nexp_($w)". They come last, as those of licence_probe_rest.def do. */
 static void add_in_place(void)
 {
@@ -74,8 +88,10 @@ static void add_in_place(void)
 		sb_init(&sb);
 		sb_printf(&sb, "$w = clone($%c)\n%s($w%s", self, op_info[writes].name, probes[i].text + strlen(name) + 3);
 		CHECK(nprobe + 1 < MAX_PROBES);
-		probes[nprobe] = probes[i];
-		probes[nprobe++].text = sb.s; /* kept */
+		const bool no_grad = op_has(writes, T_NONDIFF) || role_has(op_info[writes].param[A_INPLACE_self].role, RF_NO_GRADIENT);
+		probes[nprobe] =
+			(struct probe){no_grad ? without_gradients(probes[i].inputs) : probes[i].inputs, probes[i].scale, sb.s, probes[i].why};
+		nprobe++;
 	}
 }
 
