@@ -38,9 +38,9 @@ static struct in_place_text in_place_texts[ARRAY_LEN(in_place)];
 static const struct table_row *functional_row(const char *id)
 {
 	for (int i = 0; i < opgen_nrows; i++)
-		if (str_eq(rows[i].id, id))
+		if (str_eq(rows[i].id, id) && rows[i].derivative[0])
 			return &rows[i];
-	fprintf(stderr, "ops.def: IN_PLACE(%s): there is no such row\n", id);
+	fprintf(stderr, "ops.def: IN_PLACE(%s): there is no such pointwise row\n", id);
 	exit(1);
 }
 
