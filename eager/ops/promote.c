@@ -139,7 +139,7 @@ bool dtype_refuse(int op, enum dtype t, struct err *err)
 	};
 	if (dtype_info[t].rows != DR_FULL) /* some versions have a kernel, some have none */
 		return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
-	const int of = refusal[op].kernel ? op : op_computing(op);
+	const int of = op_computing(op);
 	if (refusal[of].kernel)
 		return err_set(err, "\"%s\" not implemented for '%s'", refusal[of].kernel, dtype_info[t].c10);
 	if (refusal[of].words)

@@ -61,8 +61,7 @@ static void test_inplace(void)
 		"a = exp(x); v = slice.Tensor(a); b = mul.Tensor(a); return b v");
 	becomes(HEAD "x = input([3])\nb = mul.Tensor(x, 2.0)\nreturn (b,)\n", "b = mul.Tensor(x); return b");
 	/* another dtype, other sizes, other strides; memory that overlaps itself; another part of the memory is an operand */
-	becomes(HEAD "x = input([3], dtype=i64)\na = neg(x)\nb = mul.Tensor(a, 2.5)\nreturn (b,)\n",
-		"a = neg(x); b = mul.Tensor(a); return b");
+	becomes(HEAD "x = input([3], dtype=i64)\na = neg(x)\nb = mul.Tensor(a, 2.5)\nreturn (b,)\n", "a = neg(x); b = mul.Tensor(a); return b");
 	becomes(HEAD "x = input([1])\ny = input([3])\na = exp(x)\nb = mul.Tensor(a, y)\nreturn (b,)\n",
 		"a = exp(x); b = mul.Tensor(a, y); return b");
 	becomes(HEAD "x = input([2, 3])\na = exp(x)\nv = slice.Tensor(a, 1, 1)\nb = mul.Tensor(v, 2.0)\nreturn (b,)\n",
