@@ -85,6 +85,12 @@ static bool has_own_name(const char *name)
 static const char *const short_functions = "#define bf16_to_f32(h) bits_f32((u32)(h) << 16)\n"
 										   "static u16 f64_to_bf16(float f) { return bf16_of_float(f); }\n";
 
+/* "(double a, double b)" -> "(a, b)" */
+static const char *arguments(const char *parameters)
+{
+	return strstr(parameters, " c)") ? "(a, b, c)" : strstr(parameters, " b)") ? "(a, b)" : "(a)";
+}
+
 static void put_head_of_text(struct strbuf *sb)
 {
 	sb_puts(sb, words);
@@ -92,7 +98,7 @@ static void put_head_of_text(struct strbuf *sb)
 	for (int k = 0; k < ARRAY_LEN(libm); k++)
 		if (has_own_name(libm[k].name))
 			sb_printf(sb, CALLED "double of_%s%s { return %s%s; }\n#define %s of_%s\n", libm[k].name, libm[k].parameters, libm[k].name,
-				strchr(libm[k].parameters, ',') ? "(a, b)" : "(a)", libm[k].name, libm[k].name);
+				arguments(libm[k].parameters), libm[k].name, libm[k].name);
 	sb_puts(sb, power);
 	emit_functions(sb, CALLED);
 	sb_puts(sb, (const char *)bf16_of_float_h);

@@ -362,6 +362,8 @@ static bool binary(struct ref_ctx *c, enum sf f, enum common common)
 	struct pair p;
 	if (!pair_of(c, &p, common, false))
 		return false;
+	if (common == COMMON_REAL && !dtype_is_float(p.dt))
+		return err_set(c->err, "%s is not implemented for integers", op_info[c->n->op].name);
 	if (common == COMMON_BITS && dtype_is_float(p.dt))
 		return err_set(c->err, "%s is not implemented for floats", op_info[c->n->op].name);
 	return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
@@ -404,6 +406,8 @@ REFERENCE(pow_Scalar, ANEW)
 		return false;
 	if (!dtype_is_float(p.dt))
 		return give_unary(c, p.dt, p.dt, whole_power(c, &p, s->i));
+	if (s->kind == SC_BOOL && c->grad) /* its derivative asks whether it equals 0.0, which no bool does */
+		return ref_unsupported(c, "gradient of a power whose exponent is a bool: write a number");
 	sid exponent = tape_const_f(c->t, DT_F64, s->kind == SC_FLOAT ? s->f : (double)s->i);
 	sid first = tape_map2(c->t, SF_POW, p.dt, p.a, ref_ids_repeat(c, exponent, p.n), p.n);
 	if (c->inplace)

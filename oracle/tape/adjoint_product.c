@@ -252,7 +252,7 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 	for (int64_t j = 0; j < len; j++) {
 		const struct num *x = &v[e[j]];
 		struct num run = pre, sum = num_mul(&g[j], &run), before_zero = sum;
-		bool zero = false;
+		bool zero = false, sure = true; /* sure: the first that may be a zero is one */
 		double abs = finite_mag(&sum), after = 1, later = finite_mag(&g[j]);
 		bool first_zero = scaled_late && fabs(x->hi) <= x->rad && !(num_is_exact(&pre) && pre.hi == 0);
 		for (int64_t k = j + 1; k < len; k++) {
@@ -262,7 +262,10 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 			after *= finite_mag(&v[e[k]]);
 			later += finite_mag(&g[k]) * after;
 			sum = num_add(&sum, &c);
-			zero = zero || fabs(v[e[k]].hi) <= v[e[k]].rad;
+			if (!zero && fabs(v[e[k]].hi) <= v[e[k]].rad) {
+				zero = true;
+				sure = num_is_exact(&v[e[k]]);
+			}
 			if (!zero)
 				before_zero = num_add(&before_zero, &c);
 		}
@@ -274,8 +277,10 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 		if (sign) { /* nothing underflows and no terms cancel */
 			sum.flags |= (sign > 0 ? NUM_PINF : NUM_NINF) | NUM_UNDEC;
 			abs = num_mag(&sum);
-		} else if (over) {
+		} else if (over && sure) {
 			leave_open(&sum, &before_zero, &s->h);
+		} else if (over) {
+			sum = num_take(num_any(s->h.dt));
 		}
 		if (nans > 1 || (nans == 1 && nan_at != j))
 			sum = num_exact(s->h.dt, NAN);
