@@ -239,7 +239,7 @@ static void test_options(void)
 	struct compiled c;
 	struct err err = {0};
 	EXPECT(compile(&c, p, &o, &arena, &err) == COMPILE_OK, "%s", err.msg);
-	EXPECT_STR(rows(&c.part[0].p), "a = ones(); b = neg(a); return b"); /* no freezing, no folding */
+	EXPECT_STR(rows(&c.part[0].p), "a = ones(); b = neg_(a); return b"); /* no freezing, no folding */
 	o.off = ~0u;
 	EXPECT(compile(&c, p, &o, &arena, &err) == COMPILE_OK && c.part[0].p.nnode == p->nnode, "all passes off: %s", rows(&c.part[0].p));
 	o.off = 0;
