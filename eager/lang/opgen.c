@@ -112,9 +112,11 @@ static int counterpart(int i, const struct row_args *args)
 static void write_counterparts(struct strbuf *out, const struct row_args *args)
 {
 	sb_puts(out, "\nconst short op_counterpart[] = {\n");
-	for (int i = 0; i < opgen_nrows; i++)
-		if (counterpart(i, args))
-			sb_printf(out, "\t[OP_%s] = 1 + OP_%s,\n", rows[i].id, rows[counterpart(i, args) - 1].id);
+	for (int i = 0; i < opgen_nrows; i++) {
+		const int other = counterpart(i, args);
+		if (other)
+			sb_printf(out, "\t[OP_%s] = 1 + OP_%s,\n", rows[i].id, rows[other - 1].id);
+	}
 	sb_puts(out, "\t[NOPS] = 0\n};\n");
 }
 

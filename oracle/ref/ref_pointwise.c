@@ -601,13 +601,21 @@ REFERENCE(bitwise_not, ANEW)
 	return give_unary(c, m->dtype, m->dtype, tape_map2(c->t, SF_SUB, m->dtype, ones, x, n));
 }
 
+/* False for each element of self. */
+static bool nowhere(struct ref_ctx *c)
+{
+	const struct meta *m = meta_of(c, A_elementwise_self);
+	const int64_t n = meta_numel(m);
+	return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+}
+
 /* What is not below infinity, nor infinity. */
 REFERENCE(isnan, ANEW)
 {
 	const struct meta *m = meta_of(c, A_isnan_self);
 	const int64_t n = meta_numel(m);
 	if (!dtype_is_float(m->dtype))
-		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+		return nowhere(c);
 	const sid *x = ref_cast(c, ref_ids(c, c->in[A_isnan_self]), n, DT_F64); /* f8_e4m3fn has no infinity */
 	const sid *most = ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n);
 	const sid *number = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, x, most, n), n);
@@ -620,7 +628,7 @@ REFERENCE(isinf, ANEW)
 	const struct meta *m = meta_of(c, A_isinf_self);
 	const int64_t n = meta_numel(m);
 	if (!dtype_is_float(m->dtype))
-		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+		return nowhere(c);
 	const sid *x = ref_cast(c, ref_ids(c, c->in[A_isinf_self]), n, DT_F64);
 	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, DT_F64, x, n), n);
 	return give_unary(
@@ -675,7 +683,7 @@ static bool infinite(struct ref_ctx *c, double which)
 	const struct meta *m = meta_of(c, A_elementwise_self);
 	const int64_t n = meta_numel(m);
 	if (!dtype_is_float(m->dtype))
-		return give_unary(c, m->dtype, DT_B8, tape_map1(c->t, SF_COPY, DT_B8, ref_ids_repeat(c, tape_const_i(c->t, DT_B8, 0), n), n));
+		return nowhere(c);
 	const sid *x = ref_cast(c, ref_ids(c, c->in[A_elementwise_self]), n, DT_F64);
 	return give_unary(c, m->dtype, DT_B8, tape_map2(c->t, SF_EQ, DT_B8, x, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, which), n), n));
 }
