@@ -162,15 +162,14 @@ static bool check_inplace(const struct meta_ctx *c, struct err *err)
 {
 	const struct meta *self = c->in[A_INPLACE_self], *res = &c->out[0];
 	const struct dtype_info *to = &dtype_info[self->dtype], *from = &dtype_info[res->dtype];
-	const int op = op_computing(c->n->op);
-	const bool clamps = op == OP_clamp || op == OP_clamp_min || op == OP_clamp_max;
 	if (op_is_told_dtype(c->n->op) && self->dtype == DT_B8) /* PyTorch runs it where there is nothing to add up */
 		return err_limit(err, "not implemented for dtype %s", dtype_info[self->dtype].name);
 	if (op_is_told_dtype(c->n->op) && node_given(c->n, op_arg(c->n->op, N_dtype)) && res->dtype != self->dtype)
 		return err_set(
 			err, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should match", to->full_cpp, from->full_cpp);
 	if (c->n->op != OP_copy_ && !can_cast(res->dtype, self->dtype))
-		return err_set(err, "result type %s can't be cast to the desired output type %s", from->c10, clamps ? to->full_cpp : to->c10);
+		return err_set(err, "result type %s can't be cast to the desired output type %s", from->c10,
+			clamps_by_numbers(c->n->op) ? to->full_cpp : to->c10);
 	return meta_same_sizes(self, res) || err_set(err, "the result's sizes do not match self's");
 }
 

@@ -146,3 +146,9 @@ bool dtype_refuse(int op, enum dtype t, struct err *err)
 		return err_set(err, "%s", refusal[of].words);
 	return err_limit(err, "not implemented for dtype %s", dtype_info[t].name);
 }
+
+bool clamps_by_numbers(int op)
+{
+	const int row = op_computing(op);
+	return row == OP_clamp || row == OP_clamp_min || row == OP_clamp_max;
+}

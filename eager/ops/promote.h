@@ -30,4 +30,6 @@ bool promote_sizes(struct meta *out, const struct meta *const *in, int n, struct
  * ours, which is no reason to raise. Returns false. */
 bool dtype_refuse(int op, enum dtype t, struct err *err);
 
+bool clamps_by_numbers(int op); /* clamp, clamp_min, clamp_max; in place, too */
+
 #endif

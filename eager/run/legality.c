@@ -138,8 +138,7 @@ static bool clamp_bound(const struct scalar *s, enum dtype t, bool least, int mi
 bool legality_version(const struct prog *p, int node, int minor, struct err *err)
 {
 	const struct node *n = &p->node[node];
-	const int op = op_computing(n->op);
-	if ((op != OP_clamp && op != OP_clamp_min && op != OP_clamp_max) || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
+	if (!clamps_by_numbers(n->op) || n->nout == 0 || dtype_is_float(n->out[0].meta.dtype))
 		return true;
 	const int bound[] = {op_arg(n->op, N_min), op_arg(n->op, N_max)};
 	for (int k = 0; k < 2; k++)
