@@ -3,6 +3,8 @@
 
 RULE(lift_fresh_copy) { d->out[0] = d->in[A_lift_fresh_copy_self]; } /* a result's memory is its own */
 
+RULE(copy) { d->out[0] = spread(d, as_dtype(d, d->in[A_copy_src], result_meta(d, 0)->dtype), result_meta(d, 0)); }
+
 RULE(stack)
 {
 	const int n = d->n->arg[A_stack_tensors].n, dim = dim_of(int_arg(d, A_stack_dim), result_meta(d, 0));

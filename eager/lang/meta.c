@@ -102,6 +102,18 @@ static int sorted_dims(int *order, const struct meta *m)
 	return n;
 }
 
+bool meta_may_overlap(const struct meta *m)
+{
+	int order[MAX_RANK];
+	int64_t extent = 1;
+	for (int k = 0, n = sorted_dims(order, m); k < n; k++) {
+		if (m->stride[order[k]] < extent)
+			return meta_numel(m) > 0;
+		extent += (m->size[order[k]] - 1) * m->stride[order[k]];
+	}
+	return false;
+}
+
 bool meta_is_non_overlapping_and_dense(const struct meta *m)
 {
 	if (meta_numel(m) == 0)

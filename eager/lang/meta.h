@@ -31,6 +31,8 @@ bool meta_is_contiguous(const struct meta *m);                                  
 int64_t meta_extent(const struct meta *m);
 /* at::has_internal_overlap: true if some dim of size > 1 has stride 0; `maybe` = not provably dense. */
 bool meta_overlaps_itself(const struct meta *m);
+/* Not each dim steps over all that lie within its step, so that elements may share a cell. */
+bool meta_may_overlap(const struct meta *m);
 /* Exact answer: two different logical indices share a cell. */
 bool meta_has_duplicates(const struct meta *m);
 bool meta_is_non_overlapping_and_dense(const struct meta *m); /* as torch: a permutation of contiguous */

@@ -3,13 +3,16 @@
 #include "eager/lang/text_reader.h"
 
 /* name: what stands behind `torch.ops.`, without overload `.default`; args: its arguments by position, "theirs=ours"; {length, start, step}
- * of prims.iota become a range. prims.fma rounds once, as addcmul may. The unsafe ones check no position. */
+ * of prims.iota become a range. prims.fma rounds once, as addcmul may, or add where its second factor is a
+ * number. The unsafe ones check no position. */
+#define FMA_BY_NUMBER "prims.fma by a number"
 static const struct renamed {
 	const char *name, *row, *args;
 } renamed[] = {
 	{"prims.convert_element_type", "_to_copy", "a=self dtype=dtype"},
 	{"prims.rev", "flip", "a=self dims=dims"},
 	{"prims.fma", "addcmul", "a=tensor1 b=tensor2 c=self"},
+	{FMA_BY_NUMBER, "add.Tensor", "a=other b=alpha c=self"},
 	{"prims.iota", "arange.start_step", "length=end start=start step=step dtype=dtype device=device requires_grad=requires_grad"},
 	{"aten._unsafe_index.Tensor", "index.Tensor", "self=self indices=indices"},
 	{"aten._unsafe_index_put", "index_put", "self=self indices=indices values=values accumulate=accumulate"},
@@ -74,6 +77,8 @@ bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *
 	const struct renamed *as = find(*name);
 	if (!as)
 		return true;
+	if (str_eq(as->name, "prims.fma") && *nraw > 1 && (raw[1].tag == RAW_FLOAT || raw[1].tag == RAW_INT))
+		as = find(FMA_BY_NUMBER);
 	for (int k = 0; k < *nraw; k++) {
 		const char *ours = argument(r, as->args, raw[k].name, k);
 		if (!ours)

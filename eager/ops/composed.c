@@ -14,6 +14,14 @@ static bool same_dtype(const struct meta_ctx *c, const struct meta *a, const str
 	return err_set(c->err, "expected scalar type %s but found %s", dtype_info[a->dtype].c10, dtype_info[b->dtype].c10);
 }
 
+static bool expands_to(const struct meta *m, const struct meta *self)
+{
+	for (int d = 1; d <= m->rank; d++)
+		if (m->rank > self->rank || (m->size[m->rank - d] != 1 && m->size[m->rank - d] != self->size[self->rank - d]))
+			return false;
+	return true;
+}
+
 static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const struct meta *output)
 {
 	char a[SIZES_TEXT], b[SIZES_TEXT];
@@ -214,16 +222,25 @@ static bool arriving(const struct meta_ctx *c, const struct meta *grad, const st
 {
 	if (grad->dtype != self->dtype)
 		return err_limit(c->err, "%s of two dtypes: some refuse, some compute", op_info[c->n->op].name);
-	for (int d = 1; d <= grad->rank; d++)
-		if (grad->rank > self->rank || (grad->size[grad->rank - d] != 1 && grad->size[grad->rank - d] != self->size[self->rank - d]))
-			return err_limit(c->err, "a gradient that does not broadcast to self");
-	return true;
+	return expands_to(grad, self) || err_limit(c->err, "a gradient that does not broadcast to self");
 }
 
 bool meta_mse_loss_backward(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_mse_loss_backward_self], *grad = c->in[A_mse_loss_backward_grad_output];
 	return alike(c, self, c->in[A_mse_loss_backward_target]) && arriving(c, grad, self) && meta_body(c);
+}
+
+bool meta_bce_with_logits(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_bce_with_logits_self];
+	for (int k = A_bce_with_logits_weight; k <= A_bce_with_logits_pos_weight; k++) {
+		if (c->in[k] && c->in[k]->dtype != self->dtype)
+			return err_limit(c->err, "a weight of another dtype");
+		if (c->in[k] && !expands_to(c->in[k], self))
+			return err_limit(c->err, "a weight that does not broadcast to self");
+	}
+	return alike(c, self, c->in[A_bce_with_logits_target]) && meta_body(c);
 }
 
 /* ---- huber_loss, smooth_l1_loss ---- */
@@ -285,4 +302,71 @@ bool meta_softmax_backward(struct meta_ctx *c)
 	if (grad->dtype == DT_F32 && c->n->arg[A_softmax_backward_input_dtype].dtype == DT_F16 && meta_numel(grad))
 		return err_set(c->err, "expected scalar type Float but found Half");
 	return same_dtype(c, grad, output) && meta_body(c);
+}
+
+/* ---- prelu, glu, log_sigmoid ---- */
+
+/* PyTorch's iterator takes operands of one dtype. */
+static bool one_dtype(const struct meta_ctx *c, const struct meta *m, const struct meta *common)
+{
+	if (m->dtype == common->dtype)
+		return true;
+	return err_set(c->err, "Found dtype %s but expected %s", dtype_info[m->dtype].c10, dtype_info[common->dtype].c10);
+}
+
+bool meta_prelu(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_prelu_kernel_self], *weight = c->in[A_prelu_kernel_weight];
+	if (!one_dtype(c, weight, self) || !body_takes_self(c))
+		return false;
+	return expands_to(weight, self) ? meta_body(c) : err_limit(c->err, "a weight that does not broadcast to self");
+}
+
+bool meta_prelu_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_prelu_kernel_backward_self], *weight = c->in[A_prelu_kernel_backward_weight];
+	const struct meta *grad = c->in[A_prelu_kernel_backward_grad_output];
+	if (!one_dtype(c, weight, self) || !one_dtype(c, grad, self) || !body_takes_self(c))
+		return false;
+	if (!meta_same_sizes(grad, self) || !expands_to(weight, self))
+		return err_limit(c->err, "operands that do not broadcast to self");
+	return meta_body(c);
+}
+
+/* dim has two halves. */
+static bool halves(const struct meta_ctx *c, const struct meta *self, int dim_arg)
+{
+	int d;
+	if (self->rank == 0)
+		return err_set(c->err, "glu does not support 0-dimensional tensors");
+	if (!dim_wrap(&d, node_int(c->n, dim_arg), self->rank, c->err))
+		return false;
+	return self->size[d] % 2 == 0
+		|| err_set(c->err, "Halving dimension must be even, but dimension %d is size %lld", d, (long long)self->size[d]);
+}
+
+bool meta_glu(struct meta_ctx *c) { return halves(c, c->in[A_glu_self], A_glu_dim) && body_takes_self(c) && meta_body(c); }
+
+bool meta_glu_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_glu_backward_self], *grad = c->in[A_glu_backward_grad_output];
+	int d;
+	if (!halves(c, self, A_glu_backward_dim) || !dim_wrap(&d, node_int(c->n, A_glu_backward_dim), self->rank, c->err))
+		return false;
+	struct meta half = *self;
+	half.size[d] /= 2;
+	if (!meta_same_sizes(grad, &half))
+		return err_limit(c->err, "a gradient of other sizes than a half");
+	if (!dtype_is_float(self->dtype) && meta_numel(self)) /* its sigmoid is f32 */
+		return err_set(c->err, "result type Float can't be cast to the desired output type %s", dtype_info[self->dtype].c10);
+	return one_dtype(c, grad, self) && body_takes_self(c) && meta_body(c);
+}
+
+bool meta_log_sigmoid_backward(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_log_sigmoid_backward_self], *buffer = c->in[A_log_sigmoid_backward_buffer];
+	const struct meta *grad = c->in[A_log_sigmoid_backward_grad_output];
+	if (!meta_same_sizes(grad, self) || !meta_same_sizes(buffer, self))
+		return err_limit(c->err, "operands of other sizes than self");
+	return one_dtype(c, grad, self) && one_dtype(c, buffer, self) && body_takes_self(c) && meta_body(c);
 }

@@ -195,6 +195,20 @@ bool meta_copy(struct meta_ctx *c)
 	return true;
 }
 
+/* copy_, written to a copy of self: one that keeps self's strides, whatever lies between its elements. */
+bool meta_copied(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_copy_self];
+	if (!meta_copy(c))
+		return false;
+	if (meta_overlaps_itself(self))
+		return true;
+	if (meta_may_overlap(self))
+		return err_limit(c->err, "copy to a self of which elements may share a cell");
+	memcpy(c->out[0].stride, self->stride, sizeof self->stride);
+	return true;
+}
+
 bool kern_copy(struct kern_ctx *c)
 {
 	struct tensor src;

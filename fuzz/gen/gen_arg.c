@@ -585,6 +585,18 @@ static bool value_PADDING(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_EVEN(struct world *w, struct making *m, int k)
+{
+	int fits[MAX_RANK], n = 0;
+	for (int d = 0; d < m->meta.rank; d++)
+		if (m->meta.size[d] % 2 == 0)
+			fits[n++] = d;
+	if (!n)
+		return false;
+	m->arg[k] = arg_int(position(w, fits[choose_below(w->c, (uint64_t)n)], m->meta.rank));
+	return true;
+}
+
 /* Of nothing only 1: PyTorch 2.11.0 and 2.15.0 refuse the gradient of pixel_shuffle by more of a tensor without elements, their bug
  * (corpus/regressions/pixel_shuffle_of_nothing.prog), and each such program would be refused for it again. */
 static bool value_UPSCALE(struct world *w, struct making *m, int k)

@@ -586,6 +586,8 @@ static int operand_BCAST_TO(struct world *w, struct making *m, const struct para
 	return operand(w, m, q, other_dtype(w, m), shape_of(&m->meta), FIT_BCAST_TO);
 }
 
+static int operand_BCAST_TO_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_BCAST_TO(w, m, q); }
+
 static int operand_SAME(struct world *w, struct making *m, const struct param *q)
 {
 	return operand(w, m, q, m->meta.dtype, shape_of(&m->meta), FIT_SAME);
@@ -725,6 +727,11 @@ static int operand_FILTER_NO_GRADIENT(struct world *w, struct making *m, const s
 static int operand_CONVOLVED_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
 {
 	return like_operand(w, m, q, OP_convolution, FIT_SAME);
+}
+
+static int operand_HALF_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	return like_operand(w, m, q, OP_glu, FIT_SAME);
 }
 
 static int64_t choose_between(void *ctx, int64_t low, int64_t high) { return choose_int(((struct world *)ctx)->c, low, high); }

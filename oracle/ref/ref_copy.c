@@ -83,6 +83,24 @@ REFERENCE(copy, COPIED)
 	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_cast(c, ids, meta_numel(m), m->dtype));
 }
 
+/* The same, to a new tensor with the strides of self. */
+REFERENCE(copied, ANEW)
+{
+	const struct meta *m = meta_of(c, A_copy_self), *src = meta_of(c, A_copy_src);
+	int64_t stride[MAX_RANK];
+	if (!shape_expands(src, m->size, m->rank))
+		return err_set(
+			c->err, "the size %s of src does not broadcast to %s", shape_text(c, src->size, src->rank), shape_text(c, m->size, m->rank));
+	if (layout_is_expanded(m))
+		shape_strides_like(stride, m);
+	else if (layout_overlaps(m))
+		return ref_unsupported(c, "copy to a self of which elements share a cell");
+	else
+		memcpy(stride, m->stride, sizeof stride);
+	const sid *ids = ref_ids_expanded(c, c->in[A_copy_src], m->size, m->rank);
+	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_cast(c, ids, meta_numel(m), m->dtype));
+}
+
 /* ---- cat, stack ----------------------------------------------------------------------------------------------- */
 
 /* 1-d tensors without elements join any cat (a rule older than empty shapes). */

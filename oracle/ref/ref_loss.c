@@ -434,3 +434,45 @@ REFERENCE(smooth_l1_loss_backward, ANEW)
 		return ref_unsupported(c, "smooth_l1_loss_backward where beta is negative: vectors and tails differ");
 	return slopes_of_pairs(c, SF_SMOOTH_L1_BACKWARD, (const double[FORMULA_SCALARS]){beta, share_of(c, self)});
 }
+
+/* ---- binary_cross_entropy_with_logits ---- */
+
+/* Each step is an operator of the dtype: (1 - target) * self - log_sigmoid(self), the latter times (pos_weight - 1) * target + 1, then a
+ * weight. */
+REFERENCE(bce_with_logits, ANEW)
+{
+	const struct meta *self = meta_of(c, A_bce_with_logits_self), *target = meta_of(c, A_bce_with_logits_target);
+	const int64_t n = meta_numel(self);
+	const enum dtype dt = self->dtype;
+	const sid *weight[2] = {0};
+	int64_t stride[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !pairs_checked(c, self, target))
+		return false;
+	for (int k = A_bce_with_logits_weight; k <= A_bce_with_logits_pos_weight; k++) {
+		const struct ref_tensor *w = c->in[k];
+		if (!w)
+			continue;
+		if (w->meta.dtype != dt || !shape_expands(&w->meta, self->size, self->rank))
+			return ref_unsupported(c, "a weight of another dtype, or that does not broadcast to self");
+		weight[k - A_bce_with_logits_weight] = shape_expand_ids(c, ref_ids(c, w), &w->meta, self->size, self->rank);
+	}
+	if (c->grad && weight[1] && (weight[0] || dtype_is_narrow(dt)))
+		return ref_unsupported(c, "gradient of a loss with both weights, or of halves with pos_weight: its steps are not modelled");
+	shape_strides_like(stride, target);
+	const double scalar[FORMULA_SCALARS] = {share_of(c, self)};
+	const enum sf f = weight[0] ? SF_BCE_WEIGHED : weight[1] ? SF_BCE_POS_WEIGHED : SF_BCE_WITH_LOGITS;
+	const sid *const x[3] = {
+		ref_ids(c, c->in[A_bce_with_logits_self]), ref_ids(c, c->in[A_bce_with_logits_target]), weight[weight[1] != NULL]};
+	const sid *fixed[2];
+	held_back(c, fixed, x, dt, n);
+	const sid *one = ref_ids_repeat(c, tape_const_f(c->t, dt, 1), n);
+#define STEP(f, a, b) ref_ids_block(c, tape_map2(c->t, f, dt, a, b, n), n)
+	const sid *log = ref_ids_block(c, tape_map(c->t, SF_LOG_SIGMOID, dt, (const sid *const[3]){fixed[0]}, n, NULL), n);
+	if (weight[1])
+		log = STEP(SF_MUL, log, STEP(SF_ADD, STEP(SF_MUL, STEP(SF_SUB, weight[1], one), fixed[1]), one));
+	const sid *value = STEP(SF_SUB, STEP(SF_MUL, STEP(SF_SUB, one, fixed[1]), fixed[0]), log);
+	if (weight[0])
+		value = STEP(SF_MUL, value, weight[0]);
+#undef STEP
+	return reduced(c, self, stride, value, ref_ids_block(c, tape_map(c->t, f, dt, x, n, scalar), n));
+}

@@ -246,7 +246,7 @@ def read_call(text, fill):
 
 # Rows whose calls of small floats are not compared yet (docs/adding-a-dtype.md): PyTorch 2.15.0 saturates where 2.11.0 and the built-in
 # kernels make NaN; sums and prefix sums into them are refused by some kernels alone, for some sizes alone.
-OPEN_SMALL_FLOATS = ("_to_copy", "fill_.Tensor", "mean.dim", "cumsum")
+OPEN_SMALL_FLOATS = ("_to_copy", "copy", "fill_.Tensor", "mean.dim", "cumsum")
 
 
 def generated(scatterproof, fill, count, ops=None, dtypes=None, seed=1):

@@ -96,6 +96,8 @@ class Example:
             return self.operand(None, p["example"] + ", seed={s}")
         if role == "convolved_no_gradient":
             return self.operand(None, f'{self.like("convolution")}, seed={{s}}')
+        if role == "half_no_gradient":      # of [2, 3] along dim 0
+            return self.operand(None, "[1, 3], seed={s}")
         if role.endswith("no_gradient"):
             self.size = [2, 3]
             self.plain[p["name"]] = torch.zeros(self.size)

@@ -202,6 +202,7 @@ static void test_renamed(void)
 		{"torch.ops.prims.convert_element_type.default(x, torch.float16)", "_to_copy(x, dtype=f16)", NULL},
 		{"torch.ops.prims.rev.default(x, [1])", "flip(x, [1])", NULL},
 		{"torch.ops.prims.fma.default(x, x, x)", "addcmul(x, x, x)", NULL},
+		{"torch.ops.prims.fma.default(x, 0.5, x)", "add.Tensor(x, x, alpha=0.5)", NULL},
 		{"torch.ops.aten._unsafe_index.Tensor(x, [None, None])", NULL, "index.Tensor: at least one index must be provided"},
 		{"torch.ops.prims.iota.default(5, start = 3, step = -2, dtype = torch.int64, device = device(type='cpu'), requires_grad = False)",
 			"arange.start_step(3, -7, -2, dtype=i64)", NULL},
