@@ -110,6 +110,14 @@ bool rename_knows(const char *name);
 /* If it is, the row's name and arguments instead. */
 bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *nraw);
 
+/* ---- text_expand.c ---- */
+bool expand_knows(const char *name); /* Does that stand for several rows? */
+/* They take the place of the last node, whose name the last of them gets. */
+bool expand_row(struct text_reader *r, const char *name, const struct raw *raw, int nraw);
+/* prims._low_memory_max_pool_with_offsets is read as max_pool2d_with_indices; its result 1, printed as i8, is computed of that row's. */
+bool expand_has_offsets(const struct prog *p, int pool, const struct annotation *result);
+bool expand_offsets(struct text_reader *r, int pool);
+
 /* ---- text_unsaid.c ---- */
 /* Is that an argument of ATen's that programs do not have? */
 bool unsaid_knows(const char *name);
