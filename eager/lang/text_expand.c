@@ -1,5 +1,5 @@
-/* text_expand.c: operators of printed graphs that stand for several rows of the table: those that PyTorch runs for them. The last row takes
- * the name; the rows before it are called NAME__0, NAME__1, …, as no node of FX is. */
+/* text_expand.c: operators of printed graphs that stand for several rows of the table: those that PyTorch runs for them, or (bags) such as
+ * give the same. The last row takes the name; the rows before it are called NAME__0, NAME__1, …, as no node of FX is. */
 #include "eager/lang/build.h"
 #include "eager/lang/text_reader.h"
 #include "generated/op_args.h"
@@ -81,7 +81,7 @@ static int window_of_plane(struct build *b, const struct windows *w, int indices
 	return emit_to_copy(b, number(b, at, w->kernel[1]), DT_I8);
 }
 
-/* An input of them gets data that lie on the plane: by turns the first and the last of a window that do. False: of some window none does. */
+/* An input of them gets data that lie on the plane: by turns the first and the last of a window. False: some window has none that does. */
 static bool place_inside(struct prog *p, const struct windows *w, int input)
 {
 	const struct meta *m = node_meta(p, input);
@@ -160,17 +160,83 @@ static int masked_index_put(struct build *b, const struct raw *raw)
 	return emit_index_put(b, raw[0].node, at, n, shown, true);
 }
 
+/* ---- sums of bags of rows ---- */
+
+/* The sum of rows alone, without weights, padding or a last offset: arguments from k on have their defaults. */
+static bool is_plain(const struct raw *raw, int k, int nraw, int padding)
+{
+	for (; k < nraw; k++)
+		if (k == padding ? raw[k].tag != RAW_INT || raw[k].i.value != -1
+						 : raw[k].tag != RAW_NONE && (raw[k].tag != RAW_BOOL || raw[k].b) && (raw[k].tag != RAW_INT || raw[k].i.value != 0))
+			return false;
+	return true;
+}
+
+/* Which bag each of n positions is in: the last that does not begin behind it. An input of offsets gets such that share n evenly. */
+static int bags(struct build *b, int offsets, int64_t n)
+{
+	const struct meta *m = build_meta(b, offsets);
+	if (b->p->node[offsets].op == OP_input && meta_is_contiguous(m) && m->size[0] <= MAX_DATA) {
+		struct scalar *cell = ARENA_NEW(b->p->arena, struct scalar, m->size[0] + 1);
+		for (int64_t k = 0; k < m->size[0]; k++)
+			cell[k] = scalar_int(k * n / m->size[0]);
+		b->p->node[offsets].arg[A_input_data] = arg_data(b->p, cell, (int)m->size[0]);
+	}
+	const int at = emit_view(b, emit_arange(b, scalar_int(n), DT_I64), (const int64_t[]){n, 1}, 2);
+	return plus(b, emit_sum_dim(b, emit_ge_Tensor(b, at, offsets), (const int64_t[]){1}, 1, false, -1), -1);
+}
+
+static bool are_bags(const struct prog *p, const struct raw *indices, const struct raw *offsets)
+{
+	const struct raw *const v[] = {indices, offsets};
+	for (int k = 0; k < ARRAY_LEN(v); k++)
+		if (v[k]->tag != RAW_NODE || node_meta(p, v[k]->node)->rank != 1 || node_meta(p, v[k]->node)->dtype != DT_I64)
+			return false;
+	return true;
+}
+
+/* aten._embedding_bag, one result of it: PyTorch does not say what 2 and 3 hold where rows are summed, and leaves 1 empty. */
+static int embedding_bag(struct build *b, const struct raw *raw, int k)
+{
+	const int64_t nbag = build_meta(b, raw[2].node)->size[0];
+	if (k != 0)
+		return emit_zeros(b, (const int64_t[]){k == 1 ? 0 : nbag}, 1, DT_I64);
+	const struct meta weight = *build_meta(b, raw[0].node);
+	const int bag = bags(b, raw[2].node, build_meta(b, raw[1].node)->size[0]), rows = emit_index_select(b, raw[0].node, 0, raw[1].node);
+	return emit_index_add(b, emit_zeros(b, (const int64_t[]){nbag, weight.size[1]}, 2, (int)weight.dtype), 0, bag, rows, one);
+}
+
+static bool is_embedding_bag(const struct prog *p, const struct raw *raw)
+{
+	if (raw[0].tag != RAW_NODE || !are_bags(p, &raw[1], &raw[2]))
+		return false;
+	const struct meta *m = node_meta(p, raw[0].node);
+	return m->rank == 2 && dtype_is_float(m->dtype) && m->dtype != DT_F64 && m->stride[1] == 1;
+}
+
+static int embedding_bag_backward(struct build *b, const struct raw *raw)
+{
+	if (raw[0].tag != RAW_NODE || !are_bags(b->p, &raw[1], &raw[2]) || raw[6].tag != RAW_INT || raw[6].i.expr >= 0)
+		return NO_VALUE;
+	const int bag = bags(b, raw[2].node, build_meta(b, raw[1].node)->size[0]), grad = emit_index_select(b, raw[0].node, 0, bag);
+	return emit_embedding_dense_backward(b, grad, raw[1].node, raw[6].i.value, -1, false);
+}
+
 /* ---- */
 
-/* rows: appends them and returns the last one, or NO_VALUE for arguments that it does not read. */
+/* rows: appends them and returns the last one, or NO_VALUE for arguments that it does not read. NULL: its results are
+ * read one by one. */
 static const struct expansion {
 	const char *name;
-	int nargs;
+	int least, most, plain; /* arguments; from `plain` on they have their defaults, which of the last is -1 */
 	int (*rows)(struct build *b, const struct raw *raw);
 } expansions[] = {
-	{"prims._low_memory_max_pool_offsets_to_indices.default", 6, offsets_to_indices},
-	{"aten._unsafe_masked_index.default", 4, masked_index},
-	{"aten._unsafe_masked_index_put_accumulate.default", 4, masked_index_put},
+	{"prims._low_memory_max_pool_offsets_to_indices.default", 6, 6, 6, offsets_to_indices},
+	{"aten._unsafe_masked_index.default", 4, 4, 4, masked_index},
+	{"aten._unsafe_masked_index_put_accumulate.default", 4, 4, 4, masked_index_put},
+	{"aten._embedding_bag_backward.default", 11, 12, 7, embedding_bag_backward},
+	{"aten._embedding_bag.default", 3, 9, 3, NULL},
+	{"aten._embedding_bag_forward_only.default", 3, 9, 3, NULL},
 };
 
 static const struct expansion *find(const char *name)
@@ -192,6 +258,14 @@ static bool is_defined(const struct prog *p, const struct raw *v)
 	for (int i = 0; v->tag == RAW_LIST && i < v->n; i++)
 		defined = defined && is_defined(p, &v->item[i]);
 	return defined;
+}
+
+static bool are_read(const struct prog *p, const struct expansion *e, const struct raw *raw, int nraw)
+{
+	bool defined = nraw >= e->least && nraw <= e->most;
+	for (int k = 0; k < nraw; k++)
+		defined = defined && !raw[k].name && is_defined(p, &raw[k]);
+	return defined && is_plain(raw, e->plain, nraw, e->most - 1);
 }
 
 /* The rows that were appended in the place of `own`. */
@@ -231,10 +305,49 @@ bool expand_row(struct text_reader *r, const char *name, const struct raw *raw, 
 	if (!begin(r, &own))
 		return false;
 	const int from = r->p->nnode;
-	bool read = nraw == e->nargs;
-	for (int k = 0; k < nraw; k++)
-		read = read && !raw[k].name && is_defined(r->p, &raw[k]);
+	const bool read = e->rows && are_read(r->p, e, raw, nraw);
 	return expanded(r, &own, read ? e->rows(&b, raw) : NO_VALUE, &b, from);
+}
+
+/* ---- results that are read one by one ---- */
+
+/* A row with several, whose name stands for nothing but them. */
+struct expand_parts {
+	const char *name;
+	const struct raw *raw;
+	const struct expand_parts *before;
+};
+
+bool expand_later(struct text_reader *r, const char *op, const struct raw *raw, int nraw)
+{
+	const struct expansion *e = find(op);
+	const char *const name = r->p->node[r->p->nnode - 1].name;
+	if (!e || e->rows)
+		return false;
+	r->p->nnode--;
+	const bool read = are_read(r->p, e, raw, nraw) && is_embedding_bag(r->p, raw);
+	r->p->nnode += !read;
+	if (!read)
+		return false;
+	struct expand_parts *parts = ARENA_NEW(r->a, struct expand_parts, 1);
+	*parts = (struct expand_parts){name, raw, r->parts};
+	r->parts = parts;
+	return true;
+}
+
+bool expand_part(struct text_reader *r, const char *tuple, int64_t k)
+{
+	const struct expand_parts *parts = r->parts;
+	struct build b = {.p = r->p, .may_refuse = true};
+	struct node own;
+	while (parts && !str_eq(parts->name, tuple))
+		parts = parts->before;
+	if (!parts)
+		return err_at(r->err, r->line, 1, "'%s' is not defined", tuple);
+	if (!begin(r, &own))
+		return false;
+	const int from = r->p->nnode;
+	return expanded(r, &own, k >= 0 && k < 4 ? embedding_bag(&b, parts->raw, (int)k) : NO_VALUE, &b, from);
 }
 
 bool expand_has_offsets(const struct prog *p, int pool, const struct annotation *result)
@@ -246,7 +359,7 @@ bool expand_offsets(struct text_reader *r, int pool)
 {
 	static const int list[] = {N_kernel_size, N_stride, N_padding, N_dilation};
 	struct windows w;
-	int64_t *const into[] = {w.kernel, w.stride, w.padding, w.dilation}, v[MAX_LIST];
+	int64_t *const into[] = {w.kernel, w.stride, w.padding, w.dilation}, v[MAX_LIST] = {0};
 	struct build b = {.p = r->p, .may_refuse = true};
 	struct node own;
 	const struct node *n = &r->p->node[pool];

@@ -168,10 +168,13 @@ static bool subscript(struct text_reader *r, int node, const char *tuple, int co
 {
 	struct raw raw[2] = {{.tag = RAW_NODE, .line = r->line, .col = col}, {0}};
 	raw[0].node = prog_find(r->p, tuple);
-	if (raw[0].node < 0 || raw[0].node == node)
+	const bool later = raw[0].node < 0 && r->parts;
+	if ((raw[0].node < 0 && !later) || raw[0].node == node)
 		return err_at(r->err, r->line, col, "'%s' is not defined", tuple);
 	if (!raw_value(r, &raw[1]) || !token_want(r, "]"))
 		return false;
+	if (later)
+		return expand_part(r, tuple, raw[1].tag == RAW_INT ? raw[1].i.value : -1);
 	if (r->mode == READ_LENIENT && nan == 1 && raw[1].tag == RAW_INT && raw[1].i.value == 1
 		&& expand_has_offsets(r->p, raw[0].node, &an[0]))
 		return expand_offsets(r, raw[0].node);
@@ -245,6 +248,8 @@ static bool node_line(struct text_reader *r)
 		const char *row = op;
 		if (!read || (r->mode == READ_LENIENT && !rename_row(r, &row, raw, &nraw)))
 			return false;
+		if (r->mode == READ_LENIENT && expand_later(r, row, raw, nraw))
+			return true;
 		if (r->mode == READ_LENIENT && expand_knows(row) ? !expand_row(r, row, raw, nraw)
 														 : !raw_resolve(r, node, row, raw, nraw, line, opcol))
 			return false;

@@ -212,6 +212,7 @@ static void test_renamed(void)
 		{"torch.ops.aten.new_empty_strided.default(x, [1, 3], [9, 1], dtype = torch.int64)", "new_zeros(x, [1, 3], dtype=i64)", NULL},
 		{"torch.ops.aten.empty_strided.default([2, 3], [1, 2])", NULL, "must be contiguous"},
 		{"torch.ops.aten._unsafe_masked_index.default(x, x, [None], fill = 0)", NULL, "such arguments are not read"},
+		{"torch.ops.aten._embedding_bag.default(x, x, x, False, 1)", NULL, "such arguments are not read"},
 		{"torch.ops.aten._unsafe_masked_index.default(x, x, [y], 0)", NULL, "such arguments are not read"},
 	};
 	for (int i = 0; i < ARRAY_LEN(table); i++) {
