@@ -158,7 +158,7 @@ struct unknown {
 static bool is_known(const char *name)
 {
 	int any;
-	return op_find(name) >= 0 || rename_knows(name)
+	return op_find(name) >= 0 || rename_knows(name) || expand_knows(name)
 		|| (!strchr(name + (str_starts(name, "aten.") ? 5 : 0), '.') && op_overloads(&any, 1, name + 5 * str_starts(name, "aten.")) > 0);
 }
 

@@ -37,9 +37,10 @@ struct text_reader {
 	int nplaceholder, defining;                  /* node whose arguments are being read, -1: none */
 	int return_line, backward_line, raises_line; /* 0: none yet */
 	bool surface_given;
-	char device[MAX_DEVICE]; /* lenient: where the graph's tensors lie; "": nothing has said it */
-	struct symbols *symbols; /* lenient: integers of a printed graph that are no rows (text_symbol.c) */
-	struct fx_cut *cut;      /* lenient: rows that cannot be read are cut out (fx_cut.h); NULL: they are errors */
+	char device[MAX_DEVICE];          /* lenient: where the graph's tensors lie; "": nothing has said it */
+	struct symbols *symbols;          /* lenient: integers of a printed graph that are no rows (text_symbol.c) */
+	const struct expand_parts *parts; /* lenient: text_expand.c */
+	struct fx_cut *cut;               /* lenient: rows that cannot be read are cut out (fx_cut.h); NULL: they are errors */
 	struct err *err;
 };
 enum { MAX_DEPTH = 32, MAX_RAW = 64 };
@@ -109,6 +110,18 @@ bool raw_resolve(struct text_reader *r, int node, const char *opname, const stru
 bool rename_knows(const char *name);
 /* If it is, the row's name and arguments instead. */
 bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *nraw);
+
+/* ---- text_expand.c ---- */
+bool expand_knows(const char *name); /* Does that stand for several rows? */
+/* They take the place of the last node, whose name the last of them gets. */
+bool expand_row(struct text_reader *r, const char *name, const struct raw *raw, int nraw);
+/* aten._embedding_bag: the last node goes; results become rows when they are taken. False: nothing is done, it is none that is read. */
+bool expand_later(struct text_reader *r, const char *op, const struct raw *raw, int nraw);
+/* Result k of such a row takes the place of the last node. */
+bool expand_part(struct text_reader *r, const char *tuple, int64_t k);
+/* prims._low_memory_max_pool_with_offsets is read as max_pool2d_with_indices; its result 1, printed as i8, is computed of that row's. */
+bool expand_has_offsets(const struct prog *p, int pool, const struct annotation *result);
+bool expand_offsets(struct text_reader *r, int pool);
 
 /* ---- text_unsaid.c ---- */
 /* Is that an argument of ATen's that programs do not have? */

@@ -2,9 +2,11 @@
  * _unsafe_*). Names and arguments are changed while a graph is read, so that a program has the rows of ATen alone. */
 #include "eager/lang/text_reader.h"
 
+#define LIKE_FULL " dtype=dtype layout=layout device=device pin_memory=pin_memory"
+
 /* name: what stands behind `torch.ops.`, without overload `.default`; args: its arguments by position, "theirs=ours"; {length, start, step}
- * of prims.iota become a range. prims.fma rounds once, as addcmul may, or add where its second factor is a
- * number. The unsafe ones check no position. */
+ * of prims.iota become a range. prims.fma rounds once, as addcmul may, or add where its second factor is a number. The unsafe ones check no
+ * position. What is empty may hold anything: zeros, too. */
 #define FMA_BY_NUMBER "prims.fma by a number"
 static const struct renamed {
 	const char *name, *row, *args;
@@ -14,6 +16,15 @@ static const struct renamed {
 	{"prims.fma", "addcmul", "a=tensor1 b=tensor2 c=self"},
 	{FMA_BY_NUMBER, "add.Tensor", "a=other b=alpha c=self"},
 	{"prims.iota", "arange.start_step", "length=end start=start step=step dtype=dtype device=device requires_grad=requires_grad"},
+	{"aten._assert_async", "", ""}, /* no row: text_read.c passes over it */
+	{"aten._assert_async.msg", "", ""},
+	{"prims._low_memory_max_pool_with_offsets", "max_pool2d_with_indices", /* result 1: text_expand.c */
+		"self=self kernel_size=kernel_size stride=stride padding=padding dilation=dilation ceil_mode=ceil_mode"},
+	{"aten.empty.memory_format", "zeros", "size=size" LIKE_FULL},
+	{"aten.empty_strided", "zeros", "size=size stride=stride" LIKE_FULL},
+	{"aten.new_empty", "new_zeros", "self=self size=size" LIKE_FULL},
+	{"aten.new_empty_strided", "new_zeros", "self=self size=size stride=stride" LIKE_FULL},
+	{"aten.empty_like", "zeros_like", "self=self memory_format=memory_format" LIKE_FULL},
 	{"aten._unsafe_index.Tensor", "index.Tensor", "self=self indices=indices"},
 	{"aten._unsafe_index_put", "index_put", "self=self indices=indices values=values accumulate=accumulate"},
 };
@@ -72,6 +83,25 @@ static bool range(struct raw *raw, int *nraw, struct err *err)
 	return true;
 }
 
+/* Takes away strides that say what the sizes say. */
+static bool packed(struct raw *raw, int *nraw, struct err *err)
+{
+	struct raw *stride = named(raw, *nraw, "stride"), *size = named(raw, *nraw, "size");
+	int64_t next = 1;
+	if (!stride)
+		return true;
+	bool same = size && size->tag == RAW_LIST && stride->tag == RAW_LIST && size->n == stride->n;
+	for (int d = same ? size->n - 1 : -1; same && d >= 0; d--) {
+		const struct raw *s = &size->item[d], *t = &stride->item[d];
+		same =
+			s->tag == RAW_INT && t->tag == RAW_INT && (t->i.value == next || s->i.value == 1) && mul_i64(&next, next, MAX(s->i.value, 1));
+	}
+	if (!same)
+		return err_at(err, stride->line, stride->col, "an empty tensor's strides must be contiguous");
+	*stride = raw[--*nraw];
+	return true;
+}
+
 bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *nraw)
 {
 	const struct renamed *as = find(*name);
@@ -87,5 +117,6 @@ bool rename_row(struct text_reader *r, const char **name, struct raw *raw, int *
 		raw[k].name = ours;
 	}
 	*name = as->row;
-	return !str_eq(as->name, "prims.iota") || range(raw, nraw, r->err);
+	return str_eq(as->name, "prims.iota") ? range(raw, nraw, r->err)
+										  : !strstr(as->args, "stride=stride dtype") || packed(raw, nraw, r->err);
 }

@@ -331,10 +331,19 @@ static bool truth_dim(struct ref_ctx *c, enum sf f)
 	return one_dim(c, mask, 1) && truth(c, mask, flag_of(c, A_any_dim_keepdim), f);
 }
 
+/* [] is no dim, None all of them. */
+static bool truth_dims(struct ref_ctx *c, enum sf f)
+{
+	bool mask[MAX_RANK];
+	return ref_dims(c, mask, 1, meta_of(c, A_reduction_self)->rank, false) && truth(c, mask, flag_of(c, A_any_dims_keepdim), f);
+}
+
 REFERENCE(any, ANEW) { return truth_all(c, SF_ANY); }
 REFERENCE(all, ANEW) { return truth_all(c, SF_ALL); }
 REFERENCE(any_dim, ANEW) { return truth_dim(c, SF_ANY); }
 REFERENCE(all_dim, ANEW) { return truth_dim(c, SF_ALL); }
+REFERENCE(any_dims, ANEW) { return truth_dims(c, SF_ANY); }
+REFERENCE(all_dims, ANEW) { return truth_dims(c, SF_ALL); }
 
 /* ---- moments, logarithms of sums ------------------------------------------------------------------------------------------ */
 

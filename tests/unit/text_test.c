@@ -210,6 +210,11 @@ static void test_renamed(void)
 			NULL, "requires_grad must be False"},
 		{"torch.ops.prims.iota.default(5, start = 3, dtype = torch.int64, device = device(type='cpu'))", NULL, "must be numbers"},
 		{"torch.ops.prims.rev.default(x, [1], 2)", NULL, "has no argument"},
+		{"torch.ops.aten.new_empty_strided.default(x, [1, 3], [9, 1], dtype = torch.int64)", "new_zeros(x, [1, 3], dtype=i64)", NULL},
+		{"torch.ops.aten.empty_strided.default([2, 3], [1, 2])", NULL, "must be contiguous"},
+		{"torch.ops.aten._unsafe_masked_index.default(x, x, [None], fill = 0)", NULL, "such arguments are not read"},
+		{"torch.ops.aten._embedding_bag.default(x, x, x, False, 1)", NULL, "such arguments are not read"},
+		{"torch.ops.aten._unsafe_masked_index.default(x, x, [y], 0)", NULL, "such arguments are not read"},
 	};
 	for (int i = 0; i < ARRAY_LEN(table); i++) {
 		struct prog p, q;
