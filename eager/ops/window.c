@@ -137,21 +137,46 @@ static bool check_image(struct meta_ctx *c, const struct meta *input, const stru
 	return true;
 }
 
-/* Do the channels lie together, of three dims, too? Also where only a size of 1 makes it look so. */
-static bool suggests_channels_last(const struct meta *m)
+/* One dim is the second of two. */
+static struct meta as_planes(const struct meta *m)
 {
 	struct meta four = *m;
 	if (m->rank == 3)
 		meta_insert_dim(&four, 2, 1, m->size[2] * m->stride[2]);
+	return four;
+}
+
+static bool suggests_channels_last(const struct meta *m)
+{
+	const struct meta four = as_planes(m);
 	return meta_is_channels_last(&four);
 }
 
-/* PyTorch's results are contiguous unless input or weight suggest another layout. Then it depends on the kernel, and that on the dtype,
- * the groups, the machine and its threads; one of them refuses the gradient ("slow_conv2d: grad_weight must be contiguous"). */
+/* Do the results lie channels-last? If input or weight suggest it. An input of one dim is made contiguous first. Kernels of three dims for
+ * double never look (Slow3d and its like); it depends on the machine, the sizes and the threads whether floats and halves meet those. */
+static bool lies_channels_last(const struct meta *input, const struct meta *weight)
+{
+	const bool looks = weight->rank < 5, as_it_lies = weight->rank > 3 || meta_is_contiguous(input);
+	return looks && ((as_it_lies && suggests_channels_last(input)) || suggests_channels_last(weight));
+}
+
 static bool check_layout(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
 {
-	return (!suggests_channels_last(input) && !suggests_channels_last(weight))
-		|| err_limit(c->err, "a convolution with channels last: the layout of its result is the kernel's choice");
+	const struct meta planes = as_planes(weight);
+	if (weight->rank == 5 && input->dtype != DT_F64 && (suggests_channels_last(input) || suggests_channels_last(weight)))
+		return err_limit(c->err, "a convolution of three dims with channels last: the layout of its result is the kernel's choice");
+	if (c->n->op == OP_convolution_backward && c->n->arg[A_convolution_backward_output_mask].bools[1]
+		&& lies_channels_last(input, weight) && !suggests_channels_last(weight) && meta_is_formatted(&planes, FORMAT_CHANNELS_LAST))
+		return err_limit(c->err, "a gradient, channels-last, of a weight that lies both ways: its layout is the kernel's choice");
+	return true;
+}
+
+/* A fresh result of `like`'s dtype and device. */
+static void layout_result(struct meta *out, const struct meta *like, const int64_t *size, int rank, bool channels_last)
+{
+	layout_contiguous(out, like, size, rank);
+	if (channels_last)
+		layout_channels_last(out);
 }
 
 static bool check_convolution(struct meta_ctx *c, const struct meta *input, const struct meta *weight)
@@ -213,7 +238,7 @@ bool meta_convolution(struct meta_ctx *c)
 	const struct convolution v = convolution_of(c->n, input, weight);
 	if (!result_sizes(size, &v, c->err) || (bias && !check_bias(c, bias, weight, size[1])))
 		return false;
-	layout_contiguous(&c->out[0], input, size, input->rank);
+	layout_result(&c->out[0], input, size, input->rank, lies_channels_last(input, weight));
 	return true;
 }
 
@@ -240,10 +265,11 @@ bool meta_convolution_backward(struct meta_ctx *c)
 	c->nout = 3;
 	for (int k = 0; k < c->nout; k++)
 		c->out[k] = (struct meta){.dtype = DT_F32, .absent = true, .rank = 1, .stride = {1}};
+	const bool channels_last = lies_channels_last(input, weight);
 	if (asked[0])
-		layout_contiguous(&c->out[0], input, input->size, input->rank);
+		layout_result(&c->out[0], input, input->size, input->rank, channels_last);
 	if (asked[1])
-		layout_contiguous(&c->out[1], weight, weight->size, weight->rank);
+		layout_result(&c->out[1], weight, weight->size, weight->rank, channels_last);
 	if (asked[2])
 		layout_contiguous(&c->out[2], weight, &size[1], 1);
 	return true;

@@ -5,8 +5,10 @@
  * being id 0; of an image, the places whose windows show it times the filter. Then 1 times the bias (SUMPROD_SLIDES). The gradients are
  * such lists, too.
  *
- * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format,
- * which takes one dim as the second of two): what a kernel then makes of it differs (measured, 2.11.0 and 2.15.0), and is not said here. */
+ * Layout: channels-last, if input or weight suggest it (Convolution.cpp, determine_backend_memory_format), else contiguous. One dim is
+ * taken as the second of two, its input made contiguous before. Of three dims Slow3d and its like, which double takes always, look at no
+ * layout, oneDNN does: what is not double is not said here. Nor is the gradient of a weight that is contiguous in both orders where the
+ * input alone suggests channels-last: oneDNN's follows the input, ConvolutionMM2d.cpp's the weight. (Measured, 2.11.0 and 2.15.0.) */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
@@ -17,7 +19,7 @@ enum { DIMS = 3 };
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	bool transposed;
+	bool transposed, last; /* last: results lie channels-last */
 	int64_t samples, channels, filters, groups, part, share; /* of the image, of the map; of a group: channels, filters */
 	int64_t stride[DIMS], padding[DIMS], dilation[DIMS], more[DIMS];
 	int64_t image[DIMS], kernel[DIMS], map[DIMS];
@@ -41,8 +43,7 @@ static bool read_list(struct ref_ctx *c, int64_t to[DIMS], int name, const char 
 	return true;
 }
 
-/* Do the channels lie together, or does a size of 1 make it look so? */
-static bool looks_channels_last(const struct meta *m)
+static struct meta in_planes(const struct meta *m)
 {
 	struct meta as4 = *m;
 	if (m->rank == 3) {
@@ -52,13 +53,20 @@ static bool looks_channels_last(const struct meta *m)
 		as4.size[2] = 1;
 		as4.stride[2] = m->size[2] * m->stride[2];
 	}
-	return shape_format(&as4) != 0;
+	return as4;
 }
 
-static bool read_layout(struct ref_ctx *c, const struct meta *input, const struct meta *weight)
+static bool read_layout(struct ref_ctx *c, struct slide *s, const struct meta *input, const struct meta *weight)
 {
-	return (!looks_channels_last(input) && !looks_channels_last(weight))
-		|| ref_unsupported(c, "the layout that a convolution with channels last gives depends on the kernel");
+	const struct meta x = in_planes(input), w = in_planes(weight);
+	const bool by_input = shape_format(&x) && (s->ndim > 1 || layout_is_contiguous(input)), by_weight = shape_format(&w);
+	s->last = (by_input || by_weight) && s->ndim < 3;
+	if ((by_input || by_weight) && s->ndim == 3 && s->dt != DT_F64)
+		return ref_unsupported(c, "the layout that a convolution of three dims with channels last gives depends on the kernel");
+	if (c->n->op == OP_convolution_backward && c->n->arg[A_convolution_backward_output_mask].bools[1] && s->last && !by_weight
+		&& shape_in_format(&w, FORMAT_CHANNELS_LAST))
+		return ref_unsupported(c, "the layout of this weight's gradient depends on the kernel");
+	return true;
 }
 
 static int64_t product_of(const int64_t size[DIMS]) { return size[0] * size[1] * size[2]; }
@@ -129,7 +137,7 @@ static bool read_slide(struct ref_ctx *c, struct slide *s)
 		return ref_unsupported(c, "gradients of %s and %s", dtype_info[s->dt].name, dtype_info[weight->dtype].name);
 	if (weight->dtype != s->dt)
 		return err_set(c->err, "convolution of %s and %s", dtype_info[s->dt].torch, dtype_info[weight->dtype].torch);
-	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, input, weight)
+	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, s, input, weight)
 																		: ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
 }
 
@@ -271,6 +279,15 @@ static const sid *names_of(struct ref_ctx *c, const struct ref_tensor *t)
 	return ref_copies(c, ref_ids(c, t), meta_numel(&t->meta), t->meta.dtype);
 }
 
+/* Result k of these sizes. */
+static bool give(struct ref_ctx *c, const struct slide *s, int k, const int64_t *size, const struct lists *l, double slides)
+{
+	int64_t stride[MAX_RANK];
+	const bool last = s->last && shape_channels_last(stride, size, s->rank, s->rank);
+	return ref_out_block(
+		c, k, s->dt, size, s->rank, last ? stride : NULL, tape_nary(c->t, SF_SUMPROD, s->dt, l->start, l->entry, l->n, slides));
+}
+
 /* ---- forward ---- */
 
 struct sums {
@@ -332,8 +349,7 @@ REFERENCE(convolution, ANEW)
 		if (!f.seen[k])
 			put_pair(&l, 0, f.x[k], 0, false);
 	put_odd(&l, odd);
-	const double slides = s.transposed ? SUMPROD_FALLS : SUMPROD_SLIDES(full_of(&s));
-	return ref_out_block(c, 0, s.dt, size, s.rank, NULL, tape_nary(c->t, SF_SUMPROD, s.dt, l.start, l.entry, l.n, slides));
+	return give(c, &s, 0, size, &l, s.transposed ? SUMPROD_FALLS : SUMPROD_SLIDES(full_of(&s)));
 }
 
 /* ---- backward ---- */
@@ -365,14 +381,6 @@ static bool bias_gradient(struct ref_ctx *c, const struct slide *s, int64_t chan
 		for (int64_t k = 0; k < len; k++)
 			rows[f * len + k] = grad[(k / plane * channels + f) * plane + k % plane];
 	return ref_out_block(c, 2, s->dt, &channels, 1, NULL, tape_rows(c->t, SF_SUM, s->dt, rows, channels, len, 0));
-}
-
-/* Result k, of m's sizes. */
-static bool gradient(struct ref_ctx *c, const struct slide *s, int k, const struct meta *m, const struct lists *l)
-{
-	c->t->result = k;
-	return ref_out_block(
-		c, k, s->dt, m->size, m->rank, NULL, tape_nary(c->t, SF_SUMPROD, s->dt, l->start, l->entry, l->n, SUMPROD_SLIDES(0)));
 }
 
 REFERENCE(convolution_backward, ANEW)
@@ -414,8 +422,11 @@ REFERENCE(convolution_backward, ANEW)
 	each_product(&s, add_gradients, &b);
 	if (b.x)
 		put_odd(&x, odd);
-	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0))
-		|| !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
+	c->t->result = 0;
+	if (!(asked[0] ? give(c, &s, 0, input->size, &x, SUMPROD_SLIDES(0)) : ref_out_none(c, 0)))
+		return false;
+	c->t->result = 1;
+	if (!(asked[1] ? give(c, &s, 1, weight->size, &w, SUMPROD_SLIDES(0)) : ref_out_none(c, 1)))
 		return false;
 	c->t->result = 2;
 	return asked[2] ? bias_gradient(c, &s, size[1], b.grad) : ref_out_none(c, 2);
