@@ -165,9 +165,10 @@ static bool check_layout(struct meta_ctx *c, const struct meta *input, const str
 	const struct meta planes = as_planes(weight);
 	if (weight->rank == 5 && input->dtype != DT_F64 && (suggests_channels_last(input) || suggests_channels_last(weight)))
 		return err_limit(c->err, "a convolution of three dims with channels last: the layout of its result is the kernel's choice");
-	if (c->n->op == OP_convolution_backward && c->n->arg[A_convolution_backward_output_mask].bools[1]
-		&& lies_channels_last(input, weight) && !suggests_channels_last(weight) && meta_is_formatted(&planes, FORMAT_CHANNELS_LAST))
-		return err_limit(c->err, "a gradient, channels-last, of a weight that lies both ways: its layout is the kernel's choice");
+	const bool weight_asked = c->n->op == OP_convolution || c->n->arg[A_convolution_backward_output_mask].bools[1];
+	if (weight_asked && lies_channels_last(input, weight) && !suggests_channels_last(weight)
+		&& meta_is_formatted(&planes, FORMAT_CHANNELS_LAST))
+		return err_limit(c->err, "a convolution with channels last by a weight that lies both ways: its gradient's layout is the kernel's choice");
 	return true;
 }
 

@@ -13,6 +13,8 @@
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
 
+#include <math.h>
+
 enum { DIMS = 3 };
 
 /* Dims that are not there come first. */
@@ -63,8 +65,8 @@ static bool read_layout(struct ref_ctx *c, struct slide *s, const struct meta *i
 	s->last = (by_input || by_weight) && s->ndim < 3;
 	if ((by_input || by_weight) && s->ndim == 3 && s->dt != DT_F64)
 		return ref_unsupported(c, "the layout that a convolution of three dims with channels last gives depends on the kernel");
-	if (c->n->op == OP_convolution_backward && c->n->arg[A_convolution_backward_output_mask].bools[1] && s->last && !by_weight
-		&& shape_in_format(&w, FORMAT_CHANNELS_LAST))
+	const bool weight_asked = c->n->op == OP_convolution || c->n->arg[A_convolution_backward_output_mask].bools[1];
+	if (weight_asked && s->last && !by_weight && shape_in_format(&w, FORMAT_CHANNELS_LAST))
 		return ref_unsupported(c, "the layout of this weight's gradient depends on the kernel");
 	return true;
 }
@@ -158,6 +160,7 @@ static int64_t result_plane(const struct slide *s) { return product_of(s->transp
 enum { PADDING = -1 };
 struct product {
 	int64_t cell, w, place; /* elements of the image (or PADDING), the weight, the map */
+	int64_t beside;         /* of the last of an odd number of channels: the next cell of the line; else PADDING */
 };
 typedef void use_product(void *data, const struct product *p);
 
@@ -190,8 +193,12 @@ static void use_window(const struct slide *s, int64_t n, int64_t f, const int64_
 			for (int64_t j = 0; j < s->kernel[1]; j++)
 				for (int64_t k = 0; k < s->kernel[2]; k++, p.w++) {
 					p.cell = cell_under(s, at, i, j, k);
-					if (p.cell != PADDING)
+					p.beside = PADDING;
+					if (p.cell != PADDING) {
 						p.cell += (n * s->channels + channel) * plane;
+						if (s->channels % 2 && channel == s->channels - 1 && s->groups == 1 && (p.cell + 1) % s->image[2])
+							p.beside = p.cell + 1;
+					}
 					use(data, &p);
 				}
 }
@@ -247,11 +254,14 @@ static void put_pair(struct lists *l, int64_t k, sid a, sid b, bool counting)
 
 static int64_t full_of(const struct slide *s) { return s->share * product_of(s->kernel); }
 
-/* A weight that is infinite or NaN, or may be; 0: there is none. */
+/* Infinite or NaN, or maybe. */
+static bool is_odd(const struct ref_ctx *c, sid x) { return !c->t->over && tape_val(c->t, x)->flags & NUM_SPECIAL; }
+
+/* An odd weight; 0: there is none. */
 static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
 {
-	for (int64_t k = 0; k < n && !c->t->over; k++)
-		if (tape_val(c->t, weight[k])->flags & NUM_SPECIAL)
+	for (int64_t k = 0; k < n; k++)
+		if (is_odd(c, weight[k]))
 			return weight[k];
 	return 0;
 }
@@ -294,9 +304,11 @@ struct sums {
 	struct lists *l;
 	const sid *x, *w;
 	const struct slide *s;
-	bool counting, *seen; /* seen: elements of the input that some list has */
+	bool counting, *seen, *open; /* seen: elements of the input that some list has; open: lists beside which is an odd one */
+	const struct ref_ctx *c;
 };
-/* What falls outside of an image goes into one list more. */
+/* What falls outside of an image goes into one list more. oneDNN multiplies bf16 in pairs of channels (vdpbf16ps): what it pairs with the
+ * last of an odd number is 0 times the next cell (measured: an infinite one made NaN of windows that end before it). */
 static void add_sum(void *data, const struct product *p)
 {
 	const struct sums *f = data;
@@ -304,6 +316,8 @@ static void add_sum(void *data, const struct product *p)
 	const int64_t x = f->s->transposed ? p->place : p->cell;
 	if (x != PADDING)
 		f->seen[x] = true;
+	if (!f->s->transposed && p->beside != PADDING && dtype_is_narrow(f->s->dt))
+		f->open[p->place] |= is_odd(f->c, f->x[p->beside]);
 	put_pair(f->l, !f->s->transposed ? p->place : outside ? f->l->n - 1 : p->cell, x == PADDING || f->counting ? 0 : f->x[x],
 		f->counting ? 0 : f->w[p->w], f->counting);
 }
@@ -322,7 +336,7 @@ REFERENCE(convolution, ANEW)
 		return ref_unsupported(c, "convolution of %s with a bias of %s", dtype_info[s.dt].torch, dtype_info[bias->meta.dtype].torch);
 	struct lists l;
 	const int64_t n = shape_numel(size, s.rank), cells = meta_numel(meta_of(c, A_convolution_input));
-	if (!begin_lists(c, &l, n + s.transposed, products_of(&s) + 2 * n + cells))
+	if (!begin_lists(c, &l, n + s.transposed, products_of(&s) + 3 * n + cells))
 		return false;
 	if (s.transposed)
 		c->t->op = OP_convolution_backward; /* whose kernels compute it */
@@ -331,13 +345,16 @@ REFERENCE(convolution, ANEW)
 		.w = names_of(c, c->in[A_convolution_weight]),
 		.s = &s,
 		.counting = true,
-		.seen = ARENA_ZNEW(c->t->arena, bool, cells)};
+		.seen = ARENA_ZNEW(c->t->arena, bool, cells),
+		.open = ARENA_ZNEW(c->t->arena, bool, n),
+		.c = c};
 	const sid *b = bias ? names_of(c, bias) : NULL, one = bias ? tape_const_f(c->t, s.dt, 1) : 0;
-	const sid odd = s.transposed ? odd_weight(c, f.w, meta_numel(weight)) : 0;
+	const sid odd = s.transposed ? odd_weight(c, f.w, meta_numel(weight)) : tape_const_f(c->t, s.dt, INFINITY);
 	each_product(&s, add_sum, &f);
-	count_odd(&s, &l, odd);
-	for (int64_t k = 0; b && k < n; k++)
-		l.at[k] += 2;
+	if (s.transposed)
+		count_odd(&s, &l, odd);
+	for (int64_t k = 0; k < n; k++)
+		l.at[k] += (b ? 2U : 0) + (f.open[k] ? 2U : 0);
 	for (int64_t k = 0; k < cells; k++)
 		l.at[0] += f.seen[k] ? 0 : 2;
 	fix_starts(&l);
