@@ -43,8 +43,8 @@ static int under_windows(const struct making *m, int cells)
 	const struct convolution *v = &m->v;
 	const struct sliding *s = &v->s;
 	const int64_t line = m->padded[2], sheet = m->padded[1] * line, channel = m->padded[0] * sheet;
-	const int64_t size[]
-		= {v->samples * v->groups, s->out[0], s->out[1], s->out[2], v->group_channels, s->kernel[0], s->kernel[1], s->kernel[2]};
+	const int64_t size[] = {
+		v->samples * v->groups, s->out[0], s->out[1], s->out[2], v->group_channels, s->kernel[0], s->kernel[1], s->kernel[2]};
 	const int64_t stride[] = {v->group_channels * channel, s->stride[0] * sheet, s->stride[1] * line, s->stride[2], channel,
 		s->dilation[0] * sheet, s->dilation[1] * line, s->dilation[2]};
 	const int64_t shown[] = {v->samples, v->groups, m->places, m->taps};

@@ -99,7 +99,8 @@ static bool check_sizes(struct meta_ctx *c, const struct meta *input, const stru
 	if (!mul_i64(&channels, weight->size[1], groups))
 		return err_limit(c->err, "%lld groups of %lld channels", (long long)groups, (long long)weight->size[1]);
 	if (is_transposed(c->n) && input->size[1] != weight->size[0])
-		return err_set(c->err, "Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
+		return err_set(c->err,
+			"Given transposed=1, weight of size %s, expected input%s to have %lld channels, but got %lld channels instead",
 			sizes_text(a, weight->size, weight->rank), sizes_text(b, input->size, input->rank), (long long)weight->size[0],
 			(long long)input->size[1]);
 	if (!is_transposed(c->n) && input->size[1] != channels)
@@ -156,7 +157,7 @@ static bool suggests_channels_last(const struct meta *m)
  * double never look (Slow3d and its like); it depends on the machine, the sizes and the threads whether floats and halves meet those. */
 static bool lies_channels_last(const struct meta *input, const struct meta *weight)
 {
-	const bool looks = weight->rank < 5, as_it_lies = weight->rank > 3 || meta_is_contiguous(input);
+	const bool looks = weight->rank<5, as_it_lies = weight->rank> 3 || meta_is_contiguous(input);
 	return looks && ((as_it_lies && suggests_channels_last(input)) || suggests_channels_last(weight));
 }
 
@@ -168,7 +169,7 @@ static bool check_layout(struct meta_ctx *c, const struct meta *input, const str
 	const bool weight_asked = c->n->op == OP_convolution || c->n->arg[A_convolution_backward_output_mask].bools[1];
 	if (weight_asked && lies_channels_last(input, weight) && !suggests_channels_last(weight)
 		&& meta_is_formatted(&planes, FORMAT_CHANNELS_LAST))
-		return err_limit(c->err, "a convolution with channels last by a weight that lies both ways: its gradient's layout is the kernel's choice");
+		return err_limit(c->err, "a convolution with channels last by a weight that lies both ways: the layout of its gradient varies");
 	return true;
 }
 

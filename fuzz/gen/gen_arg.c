@@ -521,7 +521,8 @@ static bool value_SLIDING(struct world *w, struct making *m, int k)
 	const bool transposed = choose_chance(w->c, 30);
 	const int64_t groups = draw_divisor(w, self->size[1]), each = choose_int(w->c, 1, 3);
 	struct meta *filter = &m->strided;
-	*filter = (struct meta){.rank = self->rank, .size = {transposed ? self->size[1] : groups * each, transposed ? each : self->size[1] / groups}};
+	*filter =
+		(struct meta){.rank = self->rank, .size = {transposed ? self->size[1] : groups * each, transposed ? each : self->size[1] / groups}};
 	for (int d = 0; d < ndim; d++) {
 		const int64_t size = self->size[2 + d];
 		int64_t image = size;

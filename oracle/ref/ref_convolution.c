@@ -21,7 +21,7 @@ enum { DIMS = 3 };
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	bool transposed, last; /* last: results lie channels-last */
+	bool transposed, last;                                   /* last: results lie channels-last */
 	int64_t samples, channels, filters, groups, part, share; /* of the image, of the map; of a group: channels, filters */
 	int64_t stride[DIMS], padding[DIMS], dilation[DIMS], more[DIMS];
 	int64_t image[DIMS], kernel[DIMS], map[DIMS];
@@ -118,10 +118,8 @@ static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *in
 static bool read_slide(struct ref_ctx *c, struct slide *s)
 {
 	const struct meta *input = &ref_operand(c, N_input)->meta, *weight = &ref_operand(c, N_weight)->meta;
-	*s = (struct slide){.dt = input->dtype,
-		.ndim = weight->rank - 2,
-		.rank = weight->rank,
-		.transposed = flag_of(c, op_arg(c->n->op, N_transposed))};
+	*s = (struct slide){
+		.dt = input->dtype, .ndim = weight->rank - 2, .rank = weight->rank, .transposed = flag_of(c, op_arg(c->n->op, N_transposed))};
 	if (s->ndim < 1)
 		return err_set(c->err, "weight should have at least three dimensions");
 	if (s->ndim > DIMS)
@@ -164,10 +162,7 @@ struct product {
 };
 typedef void use_product(void *data, const struct product *p);
 
-static int64_t products_of(const struct slide *s)
-{
-	return s->samples * s->filters * product_of(s->map) * s->part * product_of(s->kernel);
-}
+static int64_t products_of(const struct slide *s) { return s->samples * s->filters * product_of(s->map) * s->part * product_of(s->kernel); }
 
 /* The cell of a plane of the image that entry (i, j, k) of the window at `at` shows. */
 static int64_t cell_under(const struct slide *s, const int64_t at[DIMS], int64_t i, int64_t j, int64_t k)
@@ -318,8 +313,11 @@ static void add_sum(void *data, const struct product *p)
 		f->seen[x] = true;
 	if (!f->s->transposed && p->beside != PADDING && dtype_is_narrow(f->s->dt))
 		f->open[p->place] |= is_odd(f->c, f->x[p->beside]);
-	put_pair(f->l, !f->s->transposed ? p->place : outside ? f->l->n - 1 : p->cell, x == PADDING || f->counting ? 0 : f->x[x],
-		f->counting ? 0 : f->w[p->w], f->counting);
+	put_pair(f->l,
+		!f->s->transposed ? p->place
+			: outside     ? f->l->n - 1
+						  : p->cell,
+		x == PADDING || f->counting ? 0 : f->x[x], f->counting ? 0 : f->w[p->w], f->counting);
 }
 
 REFERENCE(convolution, ANEW)

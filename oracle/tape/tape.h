@@ -86,7 +86,7 @@ sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], i
  * first entry has such a gradient of no cotangent at all. SUMPROD_FALLS: the pairs of the last list fall outside of the result; their
  * cotangent is 0, which kernels leave out or multiply by. */
 #define SUMPROD_SLIDES(full) (-3.0 - (double)(full))
-#define SUMPROD_FALLS (-2.0)
+#define SUMPROD_FALLS        (-2.0)
 static inline bool sumprod_is_slides(double param) { return param <= SUMPROD_FALLS; }
 static inline double sumprod_full(double param) { return -3 - param; }
 sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param);
