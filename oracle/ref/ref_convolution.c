@@ -274,7 +274,7 @@ static void count_odd(const struct slide *s, struct lists *x, sid odd)
 static void put_odd(struct lists *x, sid odd)
 {
 	for (int64_t k = 0; k < x->n; k++)
-		if (x->at[k] < x->start[k + 1])
+		while (x->at[k] < x->start[k + 1])
 			put_pair(x, k, 0, odd, false);
 }
 
@@ -372,15 +372,32 @@ REFERENCE(convolution, ANEW)
 struct gradients {
 	struct lists *x, *w;
 	const sid *grad, *input, *weight;
-	bool transposed, counting;
+	bool counting, *open;
+	const struct slide *s;
+	const struct ref_ctx *c;
 };
+
+/* What oneDNN pairs with the last of an odd number of grad's channels (add_sum), of a map the first channel of the next place (measured);
+ * 0: nothing. */
+static sid beside_grad(const struct gradients *b, const struct product *p)
+{
+	const struct slide *s = b->s;
+	const int64_t plane = product_of(s->map);
+	if (s->transposed)
+		return p->beside == PADDING ? 0 : b->grad[p->beside];
+	const bool last = s->filters % 2 && s->groups == 1 && p->place / plane % s->filters == s->filters - 1;
+	return last && (p->place + 1) % plane ? b->grad[p->place - (s->filters - 1) * plane + 1] : 0;
+}
+
 static void add_gradients(void *data, const struct product *p)
 {
 	const struct gradients *b = data;
-	const bool outside = p->cell == PADDING;
-	const sid *image = b->transposed ? b->grad : b->input, *map = b->transposed ? b->input : b->grad;
+	const bool outside = p->cell == PADDING, transposed = b->s->transposed;
+	const sid *image = transposed ? b->grad : b->input, *map = transposed ? b->input : b->grad;
 	const sid cell = outside ? 0 : image[p->cell];
-	if (b->x && b->transposed)
+	if (b->x && !outside && dtype_is_narrow(b->s->dt))
+		b->open[transposed ? p->place : p->cell] |= is_odd(b->c, beside_grad(b, p));
+	if (b->x && transposed)
 		put_pair(b->x, p->place, cell, b->weight[p->w], b->counting);
 	else if (b->x && !outside)
 		put_pair(b->x, p->cell, map[p->place], b->weight[p->w], b->counting);
@@ -416,12 +433,14 @@ REFERENCE(convolution_backward, ANEW)
 	if (asked[2] && !asked[1])
 		return ref_unsupported(c, "convolution_backward: oneDNN gives the weight's gradient with the bias', asked for or not");
 	c->t->result = TAPE_EVERY;
-	struct gradients b = {.transposed = s.transposed,
-		.counting = true,
+	struct gradients b = {.counting = true,
+		.open = ARENA_ZNEW(c->t->arena, bool, meta_numel(input)),
+		.s = &s,
+		.c = c,
 		.grad = names_of(c, c->in[A_convolution_backward_grad_output]),
 		.input = names_of(c, c->in[A_convolution_backward_input]),
 		.weight = names_of(c, c->in[A_convolution_backward_weight])};
-	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + meta_numel(input)))
+	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + 2 * meta_numel(input)))
 		return false;
 	if (asked[1] && !begin_lists(c, b.w = &w, meta_numel(weight), products_of(&s)))
 		return false;
@@ -429,6 +448,8 @@ REFERENCE(convolution_backward, ANEW)
 	each_product(&s, add_gradients, &b);
 	if (b.x) {
 		count_odd(&s, &x, odd);
+		for (int64_t k = 0; k < x.n; k++)
+			x.at[k] += b.open[k] ? 2 : 0;
 		fix_starts(&x);
 	}
 	if (b.w)
@@ -436,7 +457,7 @@ REFERENCE(convolution_backward, ANEW)
 	b.counting = false;
 	each_product(&s, add_gradients, &b);
 	if (b.x)
-		put_odd(&x, odd);
+		put_odd(&x, odd ? odd : tape_const_f(c->t, s.dt, INFINITY));
 	c->t->result = 0;
 	if (!(asked[0] ? give(c, &s, 0, input->size, &x, SUMPROD_SLIDES(0)) : ref_out_none(c, 0)))
 		return false;
