@@ -10,14 +10,14 @@
 struct pooling {
 	struct decomposition *d;
 	struct pool p;
-	int64_t padded[SLIDING_DIMS];
+	int64_t padded[POOLED_DIMS];
 };
 
 static struct pooling pooling_of(struct decomposition *d)
 {
 	struct pooling m = {.d = d, .p = pool_of(d->n, operand_meta(d, op_arg(d->n->op, N_self)))};
 	const struct sliding *s = &m.p.s;
-	for (int k = 0; k < SLIDING_DIMS; k++)
+	for (int k = 0; k < POOLED_DIMS; k++)
 		m.padded[k] = MAX(s->in[k] + 2 * s->padding[k], (s->out[k] - 1) * s->stride[k] + (s->kernel[k] - 1) * s->dilation[k] + 1);
 	return m;
 }
@@ -38,8 +38,8 @@ static int windows(const struct pooling *m, int x, struct scalar beside)
 {
 	const struct sliding *s = &m->p.s;
 	const int64_t size[] = {m->p.planes, s->in[0], s->in[1]};
-	int64_t behind[SLIDING_DIMS];
-	for (int d = 0; d < SLIDING_DIMS; d++)
+	int64_t behind[POOLED_DIMS];
+	for (int d = 0; d < POOLED_DIMS; d++)
 		behind[d] = m->padded[d] - s->in[d] - s->padding[d];
 	const int64_t pad[] = {s->padding[1], behind[1], s->padding[0], behind[0]};
 	x = emit_constant_pad_nd(m->d->b, reshaped(m->d, x, size, 3), pad, 4, beside);
@@ -104,7 +104,7 @@ static int scattered(const struct pooling *m, int each)
 	const int at = flat(d, under_windows(m, positions(d, 0, n, 1))), t = (int)build_meta(d->b, each)->dtype;
 	const int none = emit_full(d->b, &n, 1, scalar_int(0), t);
 	int x = reshaped(d, emit_scatter_add(d->b, none, 0, at, flat(d, each)), size, 3);
-	for (int k = 0; k < SLIDING_DIMS; k++)
+	for (int k = 0; k < POOLED_DIMS; k++)
 		if (m->padded[k] != s->in[k])
 			x = emit_slice_Tensor(d->b, x, 1 + k, s->padding[k], s->padding[k] + s->in[k], 1);
 	return x;

@@ -124,7 +124,7 @@ void layout_preserve(struct meta *out, const struct meta *self)
 
 void layout_channels_last(struct meta *out)
 {
-	CHECK(out->rank == 4 || out->rank == 5);
+	CHECK(out->rank >= 3);
 	int64_t s = 1;
 	out->stride[1] = s;
 	s *= out->size[1]; /* a size 0 makes strides 0, other than in row-major order */

@@ -11,11 +11,11 @@
 /* ---- what a pool is told ---- */
 
 /* Two entries of a list: one alone is for both; of none what `otherwise` says. */
-static void spread_pair(int64_t out[SLIDING_DIMS], const struct node *n, int name, const int64_t otherwise[SLIDING_DIMS])
+static void spread_pair(int64_t out[POOLED_DIMS], const struct node *n, int name, const int64_t otherwise[POOLED_DIMS])
 {
 	int64_t v[MAX_LIST];
 	const int k = op_arg(n->op, name), given = k < 0 ? 0 : node_ints(v, n, k);
-	for (int d = 0; d < SLIDING_DIMS; d++)
+	for (int d = 0; d < POOLED_DIMS; d++)
 		out[d] = given == 0 ? otherwise[d] : given == 1 ? v[0] : v[d];
 }
 
@@ -37,8 +37,8 @@ static bool flag_or(const struct node *n, int name, bool otherwise)
 
 static void read_lists(struct sliding *s, const struct node *n)
 {
-	static const int64_t one[SLIDING_DIMS] = {1, 1};
-	s->ndim = SLIDING_DIMS;
+	static const int64_t one[POOLED_DIMS] = {1, 1};
+	s->ndim = POOLED_DIMS;
 	spread_pair(s->kernel, n, N_kernel_size, one);
 	spread_pair(s->stride, n, N_stride, s->kernel);
 	spread_pair(s->padding, n, N_padding, one);
@@ -50,10 +50,10 @@ struct pool pool_of(const struct node *n, const struct meta *self)
 	struct pool p = {.planes = 1, .padding_counts = flag_or(n, N_count_include_pad, true)};
 	const int divisor = op_arg(n->op, N_divisor_override);
 	read_lists(&p.s, n);
-	for (int d = 0; d < self->rank - SLIDING_DIMS; d++)
+	for (int d = 0; d < self->rank - POOLED_DIMS; d++)
 		p.planes *= self->size[d];
-	for (int d = 0; d < SLIDING_DIMS; d++) {
-		p.s.in[d] = self->size[self->rank - SLIDING_DIMS + d];
+	for (int d = 0; d < POOLED_DIMS; d++) {
+		p.s.in[d] = self->size[self->rank - POOLED_DIMS + d];
 		p.s.out[d] = windows_along(&p.s, d, flag_or(n, N_ceil_mode, false));
 	}
 	p.divisor = divisor >= 0 && node_given(n, divisor) ? node_int(n, divisor) : 0;
@@ -62,9 +62,9 @@ struct pool pool_of(const struct node *n, const struct meta *self)
 
 int64_t pool_divisor(const struct pool *p, int64_t row, int64_t col)
 {
-	const int64_t at[SLIDING_DIMS] = {row, col};
+	const int64_t at[POOLED_DIMS] = {row, col};
 	int64_t n = 1;
-	for (int d = 0; d < SLIDING_DIMS; d++) {
+	for (int d = 0; d < POOLED_DIMS; d++) {
 		const int64_t beyond = p->padding_counts ? p->s.padding[d] : 0, start = sliding_at(&p->s, d, at[d], 0);
 		n *= MIN(start + p->s.kernel[d], p->s.in[d] + beyond) - MAX(start, -beyond);
 	}
@@ -77,7 +77,7 @@ static bool check_list(struct meta_ctx *c, const char *name, int list, const cha
 {
 	int64_t v[MAX_LIST];
 	const int given = node_ints(v, c->n, op_arg(c->n->op, list));
-	if (given > SLIDING_DIMS || (given == 0 && !may_be_none))
+	if (given > POOLED_DIMS || (given == 0 && !may_be_none))
 		return err_set(c->err, "%s: %s must either be %sa single int, or a tuple of two ints", name, what, may_be_none ? "omitted, " : "");
 	for (int k = 0; k < given; k++)
 		if (v[k] > INT32_MAX || v[k] < -INT32_MAX)
@@ -96,7 +96,7 @@ static bool check_lists(struct meta_ctx *c)
 /* PyTorch's pooling_output_shape, then its pool2d_shape_check (Pool.h; PoolingChecks.h of 2.15). */
 static bool check_numbers(struct meta_ctx *c, const struct sliding *s)
 {
-	for (int d = 0; d < SLIDING_DIMS; d++) {
+	for (int d = 0; d < POOLED_DIMS; d++) {
 		if (s->stride[d] == 0)
 			return err_set(c->err, "stride should not be zero");
 		if (s->padding[d] < 0)
@@ -136,7 +136,7 @@ static bool check_self(struct meta_ctx *c, const struct meta *self)
 
 static bool check_pool(struct meta_ctx *c, const struct meta *self)
 {
-	struct sliding s = {.ndim = SLIDING_DIMS};
+	struct sliding s = {.ndim = POOLED_DIMS};
 	if (!check_lists(c))
 		return false;
 	const int divisor = op_arg(c->n->op, N_divisor_override);
@@ -147,7 +147,7 @@ static bool check_pool(struct meta_ctx *c, const struct meta *self)
 		return check_self(c, self);
 	if (!check_numbers(c, &s) || !check_self(c, self))
 		return false;
-	for (int d = 0; d < SLIDING_DIMS; d++)
+	for (int d = 0; d < POOLED_DIMS; d++)
 		if (s.padding[d] > s.kernel[d] / 2)
 			return err_set(c->err,
 				"pad should be smaller than or equal to half of kernel size, but got padW = %lld, padH = %lld, kW = %lld, kH = %lld",
@@ -171,8 +171,8 @@ static void pool_result(struct meta *out, const struct meta *self, const int64_t
 static void pooled_sizes(int64_t size[4], const struct meta *self, const struct pool *p)
 {
 	memcpy(size, self->size, sizeof *size * (size_t)self->rank);
-	for (int d = 0; d < SLIDING_DIMS; d++)
-		size[self->rank - SLIDING_DIMS + d] = p->s.out[d];
+	for (int d = 0; d < POOLED_DIMS; d++)
+		size[self->rank - POOLED_DIMS + d] = p->s.out[d];
 }
 
 static bool check_averaged(struct meta_ctx *c, const struct meta *self)
@@ -348,7 +348,7 @@ void vjp_avg_pool2d_backward(struct vjp *v)
 /* Is some place of each window inside? The padding may be wider than what lies between two places of a window that is dilated. */
 static bool check_each_has_one(struct meta_ctx *c, const struct sliding *s)
 {
-	for (int d = 0; d < SLIDING_DIMS; d++)
+	for (int d = 0; d < POOLED_DIMS; d++)
 		for (int64_t at = 0; at < s->out[d]; at++) {
 			const int64_t start = sliding_at(s, d, at, 0), first = start < 0 ? (s->dilation[d] - 1 - start) / s->dilation[d] : 0;
 			if (first >= s->kernel[d] || !sliding_inside(s, d, start + first * s->dilation[d]))
@@ -461,7 +461,7 @@ void vjp_max_pool2d_with_indices_backward(struct vjp *v)
 {
 	const int at = v->in[A_max_pool2d_with_indices_backward_indices];
 	const struct meta pooled = *build_meta(v->b, at), plane = *vjp_meta(v, A_max_pool2d_with_indices_backward_self);
-	const int last = pooled.rank - SLIDING_DIMS;
+	const int last = pooled.rank - POOLED_DIMS;
 	int64_t rows[4], from[4];
 	if (!v->want[A_max_pool2d_with_indices_backward_grad_output])
 		return;

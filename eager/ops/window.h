@@ -1,13 +1,16 @@
-/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One dim is taken as two, the
- * first of size 1. */
+/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One or two dims of a convolution
+ * are taken as three, the first of size 1. */
 #ifndef SCATTERPROOF_WINDOW_H
 #define SCATTERPROOF_WINDOW_H
 
 #include "eager/lang/prog.h"
 
-enum { SLIDING_DIMS = 2 };
+enum {
+	SLIDING_DIMS = 3,
+	POOLED_DIMS = 2 /* of a pool; its third is not there */
+};
 struct sliding {
-	int ndim;                                                          /* as the row has them: 1 or 2 */
+	int ndim;                                                          /* as the row has them: 1 to 3 */
 	int64_t in[SLIDING_DIMS], kernel[SLIDING_DIMS], out[SLIDING_DIMS]; /* sizes */
 	int64_t stride[SLIDING_DIMS], padding[SLIDING_DIMS], dilation[SLIDING_DIMS];
 };
@@ -18,11 +21,16 @@ static inline int64_t sliding_at(const struct sliding *s, int d, int64_t at, int
 }
 static inline bool sliding_inside(const struct sliding *s, int d, int64_t place) { return place >= 0 && place < s->in[d]; }
 
+/* Windows slide over an image; each filter makes one number of what lies under a window: a map of places. A convolution makes the map of
+ * the image. A transposed one makes the image of the map: it is the gradient of a convolution by its input. */
 struct convolution {
-	struct sliding s;
-	int64_t samples, channels, filters, groups;
-	int64_t group_channels, group_filters; /* of one group */
+	struct sliding s; /* in: the image; out: the map */
+	bool transposed;
+	int64_t samples, channels, filters, groups; /* channels of the image; filters: channels of the map */
+	int64_t group_channels, group_filters;      /* of one group */
 };
+/* Elements of one channel of the image, of the map; of one channel of a filter. */
+static inline int64_t sliding_numel(const int64_t size[SLIDING_DIMS]) { return size[0] * size[1] * size[2]; }
 /* Of a row that the shape rule takes. */
 struct convolution convolution_of(const struct node *n, const struct meta *input, const struct meta *weight);
 

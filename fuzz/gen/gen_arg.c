@@ -485,37 +485,72 @@ static struct slide draw_slide(struct world *w, int64_t size)
 	return s;
 }
 
+/* The same of a map of `size` places, of which a transposed convolution makes an image of *image; more: output_padding. */
+static struct slide draw_transposed(struct world *w, int64_t size, int64_t *more, int64_t *image)
+{
+	struct slide s = {.dilation = choose_chance(w->c, 20) ? 2 : 1, .kernel = choose_int(w->c, 1, 3)};
+	s.stride = choose_chance(w->c, 40) ? choose_int(w->c, 2, 3) : 1;
+	*more = choose_chance(w->c, 40) ? choose_int(w->c, 0, MAX(s.stride, s.dilation) - 1) : 0;
+	const int64_t whole = (size - 1) * s.stride + (s.kernel - 1) * s.dilation + 1 + *more;
+	s.padding = choose_chance(w->c, 40) ? MIN(choose_int(w->c, 1, 2), (s.kernel - 1) * s.dilation) : 0;
+	bool inside = whole > 2 * s.padding;
+	for (int64_t k = 0; k < s.kernel; k++)
+		inside = inside && is_inside(&s, whole - 2 * s.padding, k);
+	s.padding = inside ? s.padding : 0;
+	*image = whole - 2 * s.padding;
+	return s;
+}
+
+static void set_value(struct making *m, int name, struct arg v)
+{
+	const int k = op_arg(m->op, name);
+	m->arg[k] = v;
+	m->done[k] = true;
+}
+
 /* All that says how a window slides, and the sizes of what slides (m->strided): filters, channels of a group, kernel. */
 static bool value_SLIDING(struct world *w, struct making *m, int k)
 {
 	const struct meta *self = &m->meta;
 	const int ndim = self->rank - 2;
-	int64_t stride[2], padding[2], dilation[2], zero[2] = {0}, work = 1;
+	int64_t stride[3], padding[3], dilation[3], more[3] = {0}, work = 1;
 	if (m->arg[k].tag != ARG_NONE)
 		return true; /* drawn with the one before */
 	if (meta_numel(self) == 0 && !w->alone)
 		return false;
-	const int64_t groups = draw_divisor(w, self->size[1]);
+	const bool transposed = choose_chance(w->c, 30);
+	const int64_t groups = draw_divisor(w, self->size[1]), each = choose_int(w->c, 1, 3);
 	struct meta *filter = &m->strided;
-	*filter = (struct meta){.rank = self->rank, .size = {groups * choose_int(w->c, 1, 3), self->size[1] / groups}};
+	*filter =
+		(struct meta){.rank = self->rank, .size = {transposed ? self->size[1] : groups * each, transposed ? each : self->size[1] / groups}};
 	for (int d = 0; d < ndim; d++) {
-		const struct slide s = draw_slide(w, self->size[2 + d]);
+		const int64_t size = self->size[2 + d];
+		int64_t image = size;
+		const struct slide s = transposed ? draw_transposed(w, MAX(size, 1), &more[d], &image) : draw_slide(w, size);
 		filter->size[2 + d] = s.kernel;
 		stride[d] = s.stride, padding[d] = s.padding, dilation[d] = s.dilation;
-		work *= s.kernel * (self->size[2 + d] + 2 * s.padding) / s.stride;
+		work *= transposed ? MAX(s.kernel * size, image) : s.kernel * (size + 2 * s.padding) / s.stride;
 	}
-	work *= self->size[0] * filter->size[1];
-	while (filter->size[0] > groups && work * filter->size[0] > 8 * w->max_numel)
-		filter->size[0] -= groups;
-	if (work * filter->size[0] > 32 * w->max_numel)
+	int64_t *chosen = &filter->size[transposed];
+	const int64_t least = transposed ? 1 : groups;
+	work *= self->size[0] * filter->size[!transposed];
+	while (*chosen > least && work * *chosen > 8 * w->max_numel)
+		*chosen -= least;
+	if (work * *chosen > 32 * w->max_numel)
 		return false;
 	set_list(w, m, N_stride, stride, ndim);
 	set_list(w, m, N_padding, padding, ndim);
 	set_list(w, m, N_dilation, dilation, ndim);
-	set_list(w, m, N_output_padding, zero, ndim);
-	m->arg[op_arg(m->op, N_groups)] = arg_int(groups);
-	m->done[op_arg(m->op, N_groups)] = true;
+	set_list(w, m, N_output_padding, more, ndim);
+	set_value(m, N_groups, arg_int(groups));
+	set_value(m, N_transposed, arg_bool(transposed));
 	return true;
+}
+
+int64_t filters_drawn(const struct making *m)
+{
+	const int64_t *size = m->strided.size;
+	return m->arg[op_arg(m->op, N_transposed)].b ? size[1] * m->arg[op_arg(m->op, N_groups)].i.value : size[0];
 }
 
 /* Known once the filters are: what does not ask for the bias' gradient may say anything, PyTorch's graphs say [0]. */
@@ -528,7 +563,7 @@ static bool value_FILTERS(struct world *w, struct making *m, int k)
 			return false;
 	}
 	if (!choose_chance(w->c, 25)) /* else None */
-		m->arg[k] = arg_ints(w->p, m->strided.size, 1);
+		m->arg[k] = arg_ints(w->p, (int64_t[]){filters_drawn(m)}, 1);
 	return true;
 }
 

@@ -133,6 +133,8 @@ struct making {
 bool draw_number(struct world *w, struct making *m, int k);
 /* Now and then it comes first, as in 1 - x. */
 void draw_number_first(struct world *w, struct making *m);
+/* Of a convolution whose windows are drawn: how many channels its result has. */
+int64_t filters_drawn(const struct making *m);
 bool draw_plain_args(struct world *w, struct making *m); /* all but tensors; false: impossible for this self */
 /* A number, a dim or a flag that is not the one there; false: the row has none. */
 bool draw_other_arg(struct world *w, struct making *m);

@@ -757,7 +757,7 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 
 static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)
 {
-	const struct shape s = {.rank = 1, .size = {m->strided.size[0]}};
+	const struct shape s = {.rank = 1, .size = {filters_drawn(m)}};
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 

@@ -1,39 +1,51 @@
-/* ref_convolution.c: convolutions of one or two dims, not transposed. One list of products for each element: the input under the window
- * times the filter, then 1 times the bias; what lies in the padding is id 0 (SUMPROD_SLIDES). The gradients are such lists, too.
+/* ref_convolution.c: convolutions of one to three dims, and transposed ones. Windows slide over an image; each filter makes one number of
+ * what lies under a window: a map of places. A transposed convolution makes an image of a map.
  *
- * Layout: contiguous, unless input or weight suggest that the channels lie together (Convolution.cpp, determine_backend_memory_format,
- * which takes one dim as the second of two): what a kernel then makes of it differs (measured, 2.11.0 and 2.15.0), and is not said here. */
+ * One list of products for each element of the result: of a map, the image under the window times the filter, what lies in the padding
+ * being id 0; of an image, the places whose windows show it times the filter. Then 1 times the bias (SUMPROD_SLIDES). The gradients are
+ * such lists, too.
+ *
+ * Layout: channels-last, if input or weight suggest it (Convolution.cpp, determine_backend_memory_format), else contiguous. One dim is
+ * taken as the second of two, its input made contiguous before. Of three dims Slow3d and its like, which double takes always, look at no
+ * layout, oneDNN does: what is not double is not said here. Nor is the gradient of a weight that is contiguous in both orders where the
+ * input alone suggests channels-last: oneDNN's follows the input, ConvolutionMM2d.cpp's the weight. (Measured, 2.11.0 and 2.15.0.) */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
 
-/* One dim is the second of two. */
+#include <math.h>
+
+enum { DIMS = 3 };
+
+/* Dims that are not there come first. */
 struct slide {
 	enum dtype dt;
 	int ndim, rank;
-	int64_t samples, channels, filters, groups, part, share; /* of a group: channels, filters */
-	int64_t stride[2], padding[2], dilation[2], in[2], kernel[2], out[2];
+	bool transposed, last;                                   /* last: results lie channels-last */
+	int64_t samples, channels, filters, groups, part, share; /* of the image, of the map; of a group: channels, filters */
+	int64_t stride[DIMS], padding[DIMS], dilation[DIMS], more[DIMS];
+	int64_t image[DIMS], kernel[DIMS], map[DIMS];
 };
 
-static bool read_list(struct ref_ctx *c, int64_t to[2], int name, const char *what, int ndim, int64_t least)
+static bool read_list(struct ref_ctx *c, int64_t to[DIMS], int name, const char *what, int ndim, int64_t least)
 {
 	const struct arg *a = &c->n->arg[op_arg(c->n->op, name)];
 	if (a->n != 1 && a->n != ndim)
 		return err_set(c->err, "%s: %d values of %s for %d dimensions", op_info[c->n->op].name, a->n, what, ndim);
-	to[0] = least; /* of the dim that is not there: any padding is 0, any stride 1 */
+	for (int d = 0; d < DIMS - ndim; d++)
+		to[d] = least; /* any padding is 0, any stride 1 */
 	for (int d = 0; d < ndim; d++) {
 		const int64_t v = a->ints[a->n == 1 ? 0 : d].value;
 		if (v < least)
 			return err_set(c->err, "%s: a %s of %lld is too small", op_info[c->n->op].name, what, (long long)v);
 		if (v > INT32_MAX)
 			return ref_unsupported(c, "a %s of %lld", what, (long long)v);
-		to[2 - ndim + d] = v;
+		to[DIMS - ndim + d] = v;
 	}
 	return true;
 }
 
-/* Do the channels lie together, or does a size of 1 make it look so? */
-static bool looks_channels_last(const struct meta *m)
+static struct meta in_planes(const struct meta *m)
 {
 	struct meta as4 = *m;
 	if (m->rank == 3) {
@@ -43,13 +55,38 @@ static bool looks_channels_last(const struct meta *m)
 		as4.size[2] = 1;
 		as4.stride[2] = m->size[2] * m->stride[2];
 	}
-	return shape_format(&as4) != 0;
+	return as4;
 }
 
-static bool read_layout(struct ref_ctx *c, const struct meta *input, const struct meta *weight)
+static bool read_layout(struct ref_ctx *c, struct slide *s, const struct meta *input, const struct meta *weight)
 {
-	return (!looks_channels_last(input) && !looks_channels_last(weight))
-		|| ref_unsupported(c, "the layout that a convolution with channels last gives depends on the kernel");
+	const struct meta x = in_planes(input), w = in_planes(weight);
+	const bool by_input = shape_format(&x) && (s->ndim > 1 || layout_is_contiguous(input)), by_weight = shape_format(&w);
+	s->last = (by_input || by_weight) && s->ndim < 3;
+	if ((by_input || by_weight) && s->ndim == 3 && s->dt != DT_F64)
+		return ref_unsupported(c, "the layout that a convolution of three dims with channels last gives depends on the kernel");
+	const bool weight_asked = c->n->op == OP_convolution || c->n->arg[A_convolution_backward_output_mask].bools[1];
+	if (weight_asked && s->last && !by_weight && shape_in_format(&w, FORMAT_CHANNELS_LAST))
+		return ref_unsupported(c, "the layout of this weight's gradient depends on the kernel");
+	return true;
+}
+
+static int64_t product_of(const int64_t size[DIMS]) { return size[0] * size[1] * size[2]; }
+
+/* Along dim d: image and map, of which the input is one. */
+static bool read_dim(struct ref_ctx *c, struct slide *s, int d, int64_t given)
+{
+	const int64_t span = s->dilation[d] * (s->kernel[d] - 1) + 1, around = 2 * s->padding[d];
+	s->image[d] = s->map[d] = given;
+	if (s->transposed && s->more[d] >= s->stride[d] && s->more[d] >= s->dilation[d])
+		return err_set(c->err, "output padding must be smaller than either stride or dilation");
+	if (s->transposed)
+		s->image[d] = (given - 1) * s->stride[d] + span + s->more[d] - around;
+	else if (given + around < span)
+		return err_set(c->err, "Kernel size can't be greater than actual input size");
+	else
+		s->map[d] = (given + around - span) / s->stride[d] + 1;
+	return s->image[d] > 0 || given == 0 || ref_unsupported(c, "a transposed convolution of no elements: some kernels refuse it");
 }
 
 static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *input, const struct meta *weight)
@@ -61,22 +98,19 @@ static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *in
 	if (input->rank != weight->rank)
 		return err_set(c->err, "convolution: a weight of size %s slides over no input of size %s", w, x);
 	s->samples = input->size[0];
-	s->channels = input->size[1];
 	s->filters = weight->size[0];
 	s->part = weight->size[1];
 	if (s->filters < s->groups || s->filters % s->groups)
 		return err_set(c->err, "convolution: %lld groups do not divide weight of size %s", (long long)s->groups, w);
-	if (s->channels % s->groups || s->channels / s->groups != s->part)
+	s->channels = s->groups * s->part;
+	if (input->size[1] != (s->transposed ? s->filters : s->channels))
 		return err_set(c->err, "convolution: input of size %s has other channels than weight of size %s expects", x, w);
 	s->share = s->filters / s->groups;
-	for (int d = 0; d < 2; d++) {
-		const int at = s->rank - 2 + d;
-		s->in[d] = at < 2 ? 1 : input->size[at];
+	for (int d = 0; d < DIMS; d++) {
+		const int at = s->rank - DIMS + d;
 		s->kernel[d] = at < 2 ? 1 : weight->size[at];
-		const int64_t room = s->in[d] + 2 * s->padding[d] - s->dilation[d] * (s->kernel[d] - 1) - 1;
-		if (room < 0)
-			return err_set(c->err, "Kernel size can't be greater than actual input size");
-		s->out[d] = room / s->stride[d] + 1;
+		if (!read_dim(c, s, d, at < 2 ? 1 : input->size[at]))
+			return false;
 	}
 	return true;
 }
@@ -84,19 +118,17 @@ static bool read_sizes(struct ref_ctx *c, struct slide *s, const struct meta *in
 static bool read_slide(struct ref_ctx *c, struct slide *s)
 {
 	const struct meta *input = &ref_operand(c, N_input)->meta, *weight = &ref_operand(c, N_weight)->meta;
-	int64_t none[2];
-	if (flag_of(c, op_arg(c->n->op, N_transposed)))
-		return ref_unsupported(c, "a transposed convolution");
-	*s = (struct slide){.dt = input->dtype, .ndim = weight->rank - 2, .rank = weight->rank};
+	*s = (struct slide){
+		.dt = input->dtype, .ndim = weight->rank - 2, .rank = weight->rank, .transposed = flag_of(c, op_arg(c->n->op, N_transposed))};
 	if (s->ndim < 1)
 		return err_set(c->err, "weight should have at least three dimensions");
-	if (s->ndim > 2)
+	if (s->ndim > DIMS)
 		return ref_unsupported(c, "a convolution of %d dimensions", s->ndim);
 	if (!read_list(c, s->stride, N_stride, "stride", s->ndim, 1) || !read_list(c, s->padding, N_padding, "padding", s->ndim, 0)
 		|| !read_list(c, s->dilation, N_dilation, "dilation", s->ndim, 1)
-		|| !read_list(c, none, N_output_padding, "output_padding", s->ndim, 0) || !read_sizes(c, s, input, weight))
+		|| !read_list(c, s->more, N_output_padding, "output_padding", s->ndim, 0) || !read_sizes(c, s, input, weight))
 		return false;
-	if (none[0] || none[1])
+	if (!s->transposed && (s->more[0] || s->more[1] || s->more[2]))
 		return c->n->op == OP_convolution ? ref_unsupported(c, "output_padding of a convolution that is not transposed")
 										  : err_set(c->err, "output_padding is not supported for non-transposed convolutions");
 	if (meta_numel(input) == 0 || meta_numel(weight) == 0)
@@ -105,42 +137,76 @@ static bool read_slide(struct ref_ctx *c, struct slide *s)
 		return ref_unsupported(c, "gradients of %s and %s", dtype_info[s->dt].name, dtype_info[weight->dtype].name);
 	if (weight->dtype != s->dt)
 		return err_set(c->err, "convolution of %s and %s", dtype_info[s->dt].torch, dtype_info[weight->dtype].torch);
-	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, input, weight)
+	return (dtype_is_float(s->dt) && dtype_info[s->dt].rows == DR_FULL) ? read_layout(c, s, input, weight)
 																		: ref_unsupported(c, "a convolution of %s", dtype_info[s->dt].name);
 }
+
+/* The result: its sizes, and how many elements a channel has. */
+static bool result_sizes(struct ref_ctx *c, const struct slide *s, int64_t size[MAX_RANK])
+{
+	const int64_t *last = s->transposed ? s->image : s->map;
+	size[0] = s->samples;
+	size[1] = s->transposed ? s->channels : s->filters;
+	for (int d = 0; d < s->ndim; d++)
+		size[2 + d] = last[DIMS - s->ndim + d];
+	return meta_check_sizes(size, s->rank, c->err);
+}
+static int64_t result_plane(const struct slide *s) { return product_of(s->transposed ? s->image : s->map); }
 
 /* ---- products ---- */
 
 enum { PADDING = -1 };
 struct product {
-	int64_t x, w, y; /* elements of input (or PADDING), weight, result */
+	int64_t cell, w, place; /* elements of the image (or PADDING), the weight, the map */
+	int64_t beside;         /* of the last of an odd number of channels: the next cell of the line; else PADDING */
 };
 typedef void use_product(void *data, const struct product *p);
 
-static int64_t products_of(const struct slide *s)
+static int64_t products_of(const struct slide *s) { return s->samples * s->filters * product_of(s->map) * s->part * product_of(s->kernel); }
+
+/* The cell of a plane of the image that entry (i, j, k) of the window at `at` shows. */
+static int64_t cell_under(const struct slide *s, const int64_t at[DIMS], int64_t i, int64_t j, int64_t k)
 {
-	return s->samples * s->filters * s->out[0] * s->out[1] * s->part * s->kernel[0] * s->kernel[1];
+	const int64_t entry[DIMS] = {i, j, k};
+	int64_t cell = 0;
+	for (int d = 0; d < DIMS; d++) {
+		const int64_t x = at[d] * s->stride[d] + entry[d] * s->dilation[d] - s->padding[d];
+		if (x < 0 || x >= s->image[d])
+			return PADDING;
+		cell = cell * s->image[d] + x;
+	}
+	return cell;
 }
 
-/* By result, those of each together. */
+/* What one filter makes of the window at `at`. */
+static void use_window(const struct slide *s, int64_t n, int64_t f, const int64_t at[DIMS], int64_t place, use_product *use, void *data)
+{
+	const int64_t plane = product_of(s->image);
+	struct product p = {.w = f * s->part * product_of(s->kernel), .place = place};
+	for (int64_t channel = f / s->share * s->part; channel < (f / s->share + 1) * s->part; channel++)
+		for (int64_t i = 0; i < s->kernel[0]; i++)
+			for (int64_t j = 0; j < s->kernel[1]; j++)
+				for (int64_t k = 0; k < s->kernel[2]; k++, p.w++) {
+					p.cell = cell_under(s, at, i, j, k);
+					p.beside = PADDING;
+					if (p.cell != PADDING) {
+						p.cell += (n * s->channels + channel) * plane;
+						if (s->channels % 2 && channel == s->channels - 1 && s->groups == 1 && (p.cell + 1) % s->image[2])
+							p.beside = p.cell + 1;
+					}
+					use(data, &p);
+				}
+}
+
 static void each_product(const struct slide *s, use_product *use, void *data)
 {
-	struct product p = {.y = 0};
+	int64_t at[DIMS], place = 0;
 	for (int64_t n = 0; n < s->samples; n++)
 		for (int64_t f = 0; f < s->filters; f++)
-			for (int64_t row = 0; row < s->out[0]; row++)
-				for (int64_t col = 0; col < s->out[1]; col++, p.y++) {
-					p.w = f * s->part * s->kernel[0] * s->kernel[1];
-					for (int64_t k = 0; k < s->part; k++)
-						for (int64_t i = 0; i < s->kernel[0]; i++)
-							for (int64_t j = 0; j < s->kernel[1]; j++, p.w++) {
-								const int64_t a = row * s->stride[0] + i * s->dilation[0] - s->padding[0];
-								const int64_t b = col * s->stride[1] + j * s->dilation[1] - s->padding[1];
-								const bool inside = a >= 0 && a < s->in[0] && b >= 0 && b < s->in[1];
-								p.x = inside ? ((n * s->channels + f / s->share * s->part + k) * s->in[0] + a) * s->in[1] + b : PADDING;
-								use(data, &p);
-							}
-				}
+			for (at[0] = 0; at[0] < s->map[0]; at[0]++)
+				for (at[1] = 0; at[1] < s->map[1]; at[1]++)
+					for (at[2] = 0; at[2] < s->map[2]; at[2]++)
+						use_window(s, n, f, at, place++, use, data);
 }
 
 /* Lists of pairs, in the making: counted first, then filled. */
@@ -171,19 +237,46 @@ static void fix_starts(struct lists *l) /* at: how many entries each has */
 	}
 }
 
-static void put_pair(struct lists *l, int64_t k, sid a, sid b)
+static void put_pair(struct lists *l, int64_t k, sid a, sid b, bool counting)
 {
+	if (counting) {
+		l->at[k] += 2;
+		return;
+	}
 	l->entry[l->at[k]++] = a;
 	l->entry[l->at[k]++] = b;
 }
 
-/* full: of how many places of windows the gradient of a first entry is made. */
-static sid sums_of(struct ref_ctx *c, enum dtype dt, const struct lists *l, int64_t full)
+static int64_t full_of(const struct slide *s) { return s->share * product_of(s->kernel); }
+
+/* Infinite or NaN, or maybe. */
+static bool is_odd(const struct ref_ctx *c, sid x) { return !c->t->over && tape_val(c->t, x)->flags & NUM_SPECIAL; }
+
+/* An odd weight; 0: there is none. */
+static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
 {
-	return tape_nary(c->t, SF_SUMPROD, dt, l->start, l->entry, l->n, SUMPROD_SLIDES(full));
+	for (int64_t k = 0; k < n; k++)
+		if (is_odd(c, weight[k]))
+			return weight[k];
+	return 0;
 }
 
-static int64_t full_of(const struct slide *s) { return s->share * s->kernel[0] * s->kernel[1]; }
+/* oneDNN's image, of which not all places of its windows are in the map, multiplies the others' weights by 0: such a list gets one more
+ * pair, of the padding and an odd weight. */
+static void count_odd(const struct slide *s, struct lists *x, sid odd)
+{
+	for (int64_t k = 0; k < x->n && odd; k++)
+		if (x->at[k] < (uint32_t)(2 * full_of(s)))
+			x->at[k] += 2;
+}
+
+/* Last, where it was counted. */
+static void put_odd(struct lists *x, sid odd)
+{
+	for (int64_t k = 0; k < x->n; k++)
+		while (x->at[k] < x->start[k + 1])
+			put_pair(x, k, 0, odd, false);
+}
 
 /* Each element of an operand has a name of its own, so that its gradient is one sum. */
 static const sid *names_of(struct ref_ctx *c, const struct ref_tensor *t)
@@ -191,30 +284,40 @@ static const sid *names_of(struct ref_ctx *c, const struct ref_tensor *t)
 	return ref_copies(c, ref_ids(c, t), meta_numel(&t->meta), t->meta.dtype);
 }
 
+/* Result k of these sizes. */
+static bool give(struct ref_ctx *c, const struct slide *s, int k, const int64_t *size, const struct lists *l, double slides)
+{
+	int64_t stride[MAX_RANK];
+	const bool last = s->last && shape_channels_last(stride, size, s->rank, s->rank);
+	return ref_out_block(
+		c, k, s->dt, size, s->rank, last ? stride : NULL, tape_nary(c->t, SF_SUMPROD, s->dt, l->start, l->entry, l->n, slides));
+}
+
 /* ---- forward ---- */
 
 struct sums {
 	struct lists *l;
-	const sid *x, *w, *bias;
-	sid one;
+	const sid *x, *w;
 	const struct slide *s;
+	bool counting, *seen, *open; /* seen: elements of the input that some list has; open: lists beside which is an odd one */
+	const struct ref_ctx *c;
 };
+/* What falls outside of an image goes into one list more. oneDNN multiplies bf16 in pairs of channels (vdpbf16ps): what it pairs with the
+ * last of an odd number is 0 times the next cell (measured: an infinite one made NaN of windows that end before it). */
 static void add_sum(void *data, const struct product *p)
 {
 	const struct sums *f = data;
-	const struct slide *s = f->s;
-	put_pair(f->l, p->y, p->x == PADDING ? 0 : f->x[p->x], f->w[p->w]);
-	const int64_t each = s->part * s->kernel[0] * s->kernel[1];
-	if (f->bias && p->w % each == each - 1)
-		put_pair(f->l, p->y, f->one, f->bias[p->w / each]);
-}
-
-/* Which elements of the input lie under some window. */
-static void mark_seen(void *data, const struct product *p)
-{
-	bool *seen = data;
-	if (p->x != PADDING)
-		seen[p->x] = true;
+	const bool outside = p->cell == PADDING;
+	const int64_t x = f->s->transposed ? p->place : p->cell;
+	if (x != PADDING)
+		f->seen[x] = true;
+	if (!f->s->transposed && p->beside != PADDING && dtype_is_narrow(f->s->dt))
+		f->open[p->place] |= is_odd(f->c, f->x[p->beside]);
+	put_pair(f->l,
+		!f->s->transposed ? p->place
+			: outside     ? f->l->n - 1
+						  : p->cell,
+		x == PADDING || f->counting ? 0 : f->x[x], f->counting ? 0 : f->w[p->w], f->counting);
 }
 
 REFERENCE(convolution, ANEW)
@@ -222,36 +325,46 @@ REFERENCE(convolution, ANEW)
 	const struct ref_tensor *bias = c->in[A_convolution_bias];
 	const struct meta *weight = meta_of(c, A_convolution_weight);
 	struct slide s;
-	if (!ref_not_on_cuda(c) || !read_slide(c, &s))
+	int64_t size[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !read_slide(c, &s) || !result_sizes(c, &s, size))
 		return false;
-	if (bias && (bias->meta.rank != 1 || bias->meta.size[0] != s.filters))
+	if (bias && (bias->meta.rank != 1 || bias->meta.size[0] != size[1]))
 		return err_set(c->err, "Given weight of size %s, expected bias to be 1-dimensional", shape_text(c, weight->size, weight->rank));
 	if (bias && bias->meta.dtype != s.dt)
 		return ref_unsupported(c, "convolution of %s with a bias of %s", dtype_info[s.dt].torch, dtype_info[bias->meta.dtype].torch);
-	int64_t size[MAX_RANK] = {s.samples, s.filters};
-	for (int d = 0; d < s.ndim; d++)
-		size[2 + d] = s.out[2 - s.ndim + d];
 	struct lists l;
-	if (!meta_check_sizes(size, s.rank, c->err))
+	const int64_t n = shape_numel(size, s.rank), cells = meta_numel(meta_of(c, A_convolution_input));
+	if (!begin_lists(c, &l, n + s.transposed, products_of(&s) + 3 * n + cells))
 		return false;
-	const int64_t n = shape_numel(size, s.rank), pairs = products_of(&s) + (bias ? n : 0),
-				  cells = meta_numel(meta_of(c, A_convolution_input));
-	if (!begin_lists(c, &l, n, pairs + cells))
-		return false;
-	bool *seen = ARENA_ZNEW(c->t->arena, bool, cells);
-	each_product(&s, mark_seen, seen);
-	for (int64_t k = 0; k < n; k++)
-		l.at[k] = (uint32_t)(2 * pairs / n);
-	for (int64_t k = 0; k < cells; k++)
-		l.at[0] += seen[k] ? 0 : 2;
-	fix_starts(&l);
-	struct sums f = {&l, names_of(c, c->in[A_convolution_input]), names_of(c, c->in[A_convolution_weight]), bias ? names_of(c, bias) : NULL,
-		bias ? tape_const_f(c->t, s.dt, 1) : 0, &s};
+	if (s.transposed)
+		c->t->op = OP_convolution_backward; /* whose kernels compute it */
+	struct sums f = {.l = &l,
+		.x = names_of(c, c->in[A_convolution_input]),
+		.w = names_of(c, c->in[A_convolution_weight]),
+		.s = &s,
+		.counting = true,
+		.seen = ARENA_ZNEW(c->t->arena, bool, cells),
+		.open = ARENA_ZNEW(c->t->arena, bool, n),
+		.c = c};
+	const sid *b = bias ? names_of(c, bias) : NULL, one = bias ? tape_const_f(c->t, s.dt, 1) : 0;
+	const sid odd = s.transposed ? odd_weight(c, f.w, meta_numel(weight)) : tape_const_f(c->t, s.dt, INFINITY);
 	each_product(&s, add_sum, &f);
+	if (s.transposed)
+		count_odd(&s, &l, odd);
+	for (int64_t k = 0; k < n; k++)
+		l.at[k] += (b ? 2U : 0) + (f.open[k] ? 2U : 0);
 	for (int64_t k = 0; k < cells; k++)
-		if (!seen[k])
-			put_pair(&l, 0, f.x[k], 0);
-	return ref_out_block(c, 0, s.dt, size, s.rank, NULL, sums_of(c, s.dt, &l, full_of(&s)));
+		l.at[0] += f.seen[k] ? 0 : 2;
+	fix_starts(&l);
+	f.counting = false;
+	each_product(&s, add_sum, &f);
+	for (int64_t k = 0; b && k < n; k++)
+		put_pair(&l, k, one, b[k / result_plane(&s) % size[1]], false);
+	for (int64_t k = 0; k < cells; k++)
+		if (!f.seen[k])
+			put_pair(&l, 0, f.x[k], 0, false);
+	put_odd(&l, odd);
+	return give(c, &s, 0, size, &l, s.transposed ? SUMPROD_FALLS : SUMPROD_SLIDES(full_of(&s)));
 }
 
 /* ---- backward ---- */
@@ -259,61 +372,47 @@ REFERENCE(convolution, ANEW)
 struct gradients {
 	struct lists *x, *w;
 	const sid *grad, *input, *weight;
-	bool counting;
+	bool counting, *open;
+	const struct slide *s;
+	const struct ref_ctx *c;
 };
+
+/* What oneDNN pairs with the last of an odd number of grad's channels (add_sum), of a map the first channel of the next place (measured);
+ * 0: nothing. */
+static sid beside_grad(const struct gradients *b, const struct product *p)
+{
+	const struct slide *s = b->s;
+	const int64_t plane = product_of(s->map);
+	if (s->transposed)
+		return p->beside == PADDING ? 0 : b->grad[p->beside];
+	const bool last = s->filters % 2 && s->groups == 1 && p->place / plane % s->filters == s->filters - 1;
+	return last && (p->place + 1) % plane ? b->grad[p->place - (s->filters - 1) * plane + 1] : 0;
+}
+
 static void add_gradients(void *data, const struct product *p)
 {
 	const struct gradients *b = data;
-	if (b->counting) {
-		if (b->x && p->x != PADDING)
-			b->x->at[p->x] += 2;
-		if (b->w)
-			b->w->at[p->w] += 2;
-		return;
-	}
-	if (b->x && p->x != PADDING)
-		put_pair(b->x, p->x, b->grad[p->y], b->weight[p->w]);
+	const bool outside = p->cell == PADDING, transposed = b->s->transposed;
+	const sid *image = transposed ? b->grad : b->input, *map = transposed ? b->input : b->grad;
+	const sid cell = outside ? 0 : image[p->cell];
+	if (b->x && !outside && dtype_is_narrow(b->s->dt))
+		b->open[transposed ? p->place : p->cell] |= is_odd(b->c, beside_grad(b, p));
+	if (b->x && transposed)
+		put_pair(b->x, p->place, cell, b->weight[p->w], b->counting);
+	else if (b->x && !outside)
+		put_pair(b->x, p->cell, map[p->place], b->weight[p->w], b->counting);
 	if (b->w)
-		put_pair(b->w, p->w, p->x == PADDING ? 0 : b->input[p->x], b->grad[p->y]);
+		put_pair(b->w, p->w, cell, map[p->place], b->counting);
 }
 
-static bool bias_gradient(struct ref_ctx *c, const struct slide *s, const sid *grad)
+static bool bias_gradient(struct ref_ctx *c, const struct slide *s, int64_t channels, const sid *grad)
 {
-	const int64_t plane = s->out[0] * s->out[1], len = s->samples * plane;
-	sid *rows = tape_ids(c->t, s->filters * len);
-	for (int64_t f = 0; f < s->filters; f++)
+	const int64_t plane = result_plane(s), len = s->samples * plane;
+	sid *rows = tape_ids(c->t, channels * len);
+	for (int64_t f = 0; f < channels; f++)
 		for (int64_t k = 0; k < len; k++)
-			rows[f * len + k] = grad[(k / plane * s->filters + f) * plane + k % plane];
-	return ref_out_block(c, 2, s->dt, &s->filters, 1, NULL, tape_rows(c->t, SF_SUM, s->dt, rows, s->filters, len, 0));
-}
-
-/* Result k, of m's sizes. */
-static bool gradient(struct ref_ctx *c, const struct slide *s, int k, const struct meta *m, const struct lists *l)
-{
-	c->t->result = k;
-	return ref_out_block(c, k, s->dt, m->size, m->rank, NULL, sums_of(c, s->dt, l, 0));
-}
-
-/* A weight that is infinite or NaN, or may be; 0: there is none. */
-static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
-{
-	for (int64_t k = 0; k < n && !c->t->over; k++)
-		if (tape_val(c->t, weight[k])->flags & NUM_SPECIAL)
-			return weight[k];
-	return 0;
-}
-
-/* oneDNN's gradient of an input that not all places of its windows have a cotangent for multiplies the others' weights by 0: such a list
- * gets one more pair, of the padding and an odd weight. `put`: it was counted before. */
-static void pair_odd(const struct slide *s, struct lists *x, sid odd, bool put)
-{
-	const uint32_t full = (uint32_t)(2 * full_of(s));
-	for (int64_t k = 0; k < x->n && odd; k++) {
-		if (!put && x->at[k] < full)
-			x->at[k] += 2;
-		else if (put && x->at[k] < x->start[k + 1])
-			put_pair(x, k, 0, odd);
-	}
+			rows[f * len + k] = grad[(k / plane * channels + f) * plane + k % plane];
+	return ref_out_block(c, 2, s->dt, &channels, 1, NULL, tape_rows(c->t, SF_SUM, s->dt, rows, channels, len, 0));
 }
 
 REFERENCE(convolution_backward, ANEW)
@@ -323,11 +422,9 @@ REFERENCE(convolution_backward, ANEW)
 	const bool *asked = c->n->arg[A_convolution_backward_output_mask].bools;
 	struct slide s;
 	struct lists x, w;
-	if (!ref_not_on_cuda(c) || !read_slide(c, &s))
+	int64_t size[MAX_RANK];
+	if (!ref_not_on_cuda(c) || !read_slide(c, &s) || !result_sizes(c, &s, size))
 		return false;
-	int64_t size[MAX_RANK] = {s.samples, s.filters};
-	for (int d = 0; d < s.ndim; d++)
-		size[2 + d] = s.out[2 - s.ndim + d];
 	if (!shape_equal(grad->size, grad->rank, size, s.rank))
 		return ref_unsupported(c, "grad_output of size %s for a result of size %s: not every kernel looks at it",
 			shape_text(c, grad->size, grad->rank), shape_text(c, size, s.rank));
@@ -337,17 +434,22 @@ REFERENCE(convolution_backward, ANEW)
 		return ref_unsupported(c, "convolution_backward: oneDNN gives the weight's gradient with the bias', asked for or not");
 	c->t->result = TAPE_EVERY;
 	struct gradients b = {.counting = true,
+		.open = ARENA_ZNEW(c->t->arena, bool, meta_numel(input)),
+		.s = &s,
+		.c = c,
 		.grad = names_of(c, c->in[A_convolution_backward_grad_output]),
 		.input = names_of(c, c->in[A_convolution_backward_input]),
 		.weight = names_of(c, c->in[A_convolution_backward_weight])};
-	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + meta_numel(input)))
+	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + 2 * meta_numel(input)))
 		return false;
 	if (asked[1] && !begin_lists(c, b.w = &w, meta_numel(weight), products_of(&s)))
 		return false;
-	const sid odd = b.x ? odd_weight(c, b.weight, meta_numel(weight)) : 0;
+	const sid odd = b.x && !s.transposed ? odd_weight(c, b.weight, meta_numel(weight)) : 0;
 	each_product(&s, add_gradients, &b);
 	if (b.x) {
-		pair_odd(&s, &x, odd, false);
+		count_odd(&s, &x, odd);
+		for (int64_t k = 0; k < x.n; k++)
+			x.at[k] += b.open[k] ? 2 : 0;
 		fix_starts(&x);
 	}
 	if (b.w)
@@ -355,10 +457,13 @@ REFERENCE(convolution_backward, ANEW)
 	b.counting = false;
 	each_product(&s, add_gradients, &b);
 	if (b.x)
-		pair_odd(&s, &x, odd, true);
-	if (!(asked[0] ? gradient(c, &s, 0, input, &x) : ref_out_none(c, 0))
-		|| !(asked[1] ? gradient(c, &s, 1, weight, &w) : ref_out_none(c, 1)))
+		put_odd(&x, odd ? odd : tape_const_f(c->t, s.dt, INFINITY));
+	c->t->result = 0;
+	if (!(asked[0] ? give(c, &s, 0, input->size, &x, SUMPROD_SLIDES(0)) : ref_out_none(c, 0)))
+		return false;
+	c->t->result = 1;
+	if (!(asked[1] ? give(c, &s, 1, weight->size, &w, SUMPROD_SLIDES(0)) : ref_out_none(c, 1)))
 		return false;
 	c->t->result = 2;
-	return asked[2] ? bias_gradient(c, &s, b.grad) : ref_out_none(c, 2);
+	return asked[2] ? bias_gradient(c, &s, size[1], b.grad) : ref_out_none(c, 2);
 }

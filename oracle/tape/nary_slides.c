@@ -83,6 +83,10 @@ static void send_one(const struct adjoint_pass *s, sid id, const uint32_t *at, i
 	for (int64_t i = 0; i < n; i++) {
 		const struct num *cotangent = &g[list[at[i]]];
 		const sid beside = pair[2 * (int64_t)at[i] + 1 - side];
+		if (s->b->param == SUMPROD_FALLS && list[at[i]] == s->b->n - 1) {
+			open = open || s->A->t->val[beside].flags & NUM_SPECIAL;
+			continue;
+		}
 		if (is_padding(beside)) {
 			open = open || cotangent->flags & NUM_SPECIAL;
 			continue;

@@ -83,10 +83,12 @@ sid tape_map(struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], i
  * they wrote there, of which an infinite or NaN factor makes NaN; for gradients, too: of the second entry by an infinite cotangent. The
  * first entries' gradients may be sums over all `full` places of a window, with 0 for the cotangents that are not there (oneDNN's, of
  * windows that step or stand out): NaN, if some second entry is infinite or NaN. A pair whose second entry is id 0 adds nothing; its
- * first entry has such a gradient of no cotangent at all. */
-#define SUMPROD_SLIDES(full) (-2.0 - (double)(full))
-static inline bool sumprod_is_slides(double param) { return param <= -2; }
-static inline double sumprod_full(double param) { return -2 - param; }
+ * first entry has such a gradient of no cotangent at all. SUMPROD_FALLS: the pairs of the last list fall outside of the result; their
+ * cotangent is 0, which kernels leave out or multiply by. */
+#define SUMPROD_SLIDES(full) (-3.0 - (double)(full))
+#define SUMPROD_FALLS        (-2.0)
+static inline bool sumprod_is_slides(double param) { return param <= SUMPROD_FALLS; }
+static inline double sumprod_full(double param) { return -3 - param; }
 sid tape_nary(struct tape *t, enum sf f, enum dtype dt, const uint32_t *start, const sid *entry, int64_t n, double param);
 /* The same with every list of length len: entries entry[k*len …]. */
 sid tape_rows(struct tape *t, enum sf f, enum dtype dt, const sid *entry, int64_t n, int64_t len, double param);

@@ -18,7 +18,7 @@ STRIDED = {"Size": [3, 2], "Ints": [1, 3]}
 WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"input_sizes": [2, 4, 3], "dim": 1, "index": -1},
          {"input_sizes": [4, 2, 3], "offset": -1, "dim1": 0, "dim2": 2}, {"input_sizes": [4], "dim": 0, "size": 3, "step": 1})
 GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
-SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0]}
+SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0], "transposed": False}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
 FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
