@@ -70,7 +70,7 @@ static void strided(struct decomposition *d, int self)
 RULE(diagonal) { strided(d, d->in[A_diagonal_self]); }
 RULE(unfold) { strided(d, d->in[A_unfold_self]); }
 
-RULE(split_Tensor)
+static void split(struct decomposition *d)
 {
 	const int self = d->in[A_split_Tensor_self], dim = dim_of(int_arg(d, A_split_Tensor_dim), operand_meta(d, A_split_Tensor_self));
 	int64_t start = 0;
@@ -80,6 +80,9 @@ RULE(split_Tensor)
 		start += n;
 	}
 }
+
+RULE(split_Tensor) { split(d); }
+RULE(unsafe_split_Tensor) { split(d); }
 
 RULE(unbind_int)
 {

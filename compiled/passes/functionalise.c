@@ -31,6 +31,7 @@ enum {
 	INVERSE_input_view = INV_ROOT,
 	INVERSE_getitem = INV_OF_LIST,
 	INVERSE_split_Tensor = INV_OF_SLICES,
+	INVERSE_unsafe_split_Tensor = INV_OF_SLICES,
 	INVERSE_unbind_int = INV_OF_SELECTS,
 	INVERSE_alias = INV_ITSELF,
 	INVERSE_detach = INV_ITSELF,

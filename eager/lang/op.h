@@ -174,7 +174,7 @@ struct op_info {
 	struct op_save save[MAX_SAVES];
 	int negated; /* 1 + position of an operand that the derivative negates (atan2's self); 0: none. From the row's expressions. */
 };
-enum { MAX_OPS = 512, MAX_ARG_NAMES = 128 };
+enum { MAX_OPS = 512, MAX_ARG_NAMES = 160 };
 extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows need not be compiled again for a new one */
 extern const struct op_info op_info[];
 extern const short op_counterpart[];                    /* see op_inplace: 1 + the row; 0: there is none */

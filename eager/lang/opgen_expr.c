@@ -304,6 +304,7 @@ static const struct word words[] = {
 	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
+	{"real_or", "body_real_or", V_REAL, 2, {V_MAYBE_SCALAR, V_REAL}, 0},
 	{"attention_scale", "body_attention_scale", V_REAL, 2, {V_TENSOR, V_MAYBE_SCALAR}, 0},
 	{"scale", "vjp_scale", V_TENSOR, 2, {V_TENSOR, V_SCALAR}, 1},
 	{"inverse", "vjp_inverse", V_TENSOR, 1, {V_TENSOR}, 3},

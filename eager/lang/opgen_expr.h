@@ -21,7 +21,8 @@
  *     quotient(n, m): n / m, rounded down
  *     last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]
  *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
- *     real(s)      the number that scalar s is;  attention_scale(query, s): s, or what attention scales by if it is None
+ *     real(s)      the number that scalar s is;  real_or(s, x): x if it is None
+ *     attention_scale(query, s): s, or what attention scales by if it is None
  *     strided(x)   in `return`: x in the layout that its rows gave it, instead of a contiguous one
  *     scale(x, s)  x * s, where s is not 1;  inverse(x): 1 / x, and 0 where x is 0
  *     gelu_curvature(x, word)  the slope of gelu_backward at x

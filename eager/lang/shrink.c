@@ -108,7 +108,7 @@ static int could_be_neg(const struct prog *p, const struct node *n)
 }
 
 /* The row that gives one of several views alone: every row with T_MULTI_VIEW states it. */
-enum { PART_split_Tensor = OP_slice_Tensor, PART_unbind_int = OP_select_int };
+enum { PART_split_Tensor = OP_slice_Tensor, PART_unsafe_split_Tensor = OP_slice_Tensor, PART_unbind_int = OP_select_int };
 static const uint16_t part_of[NOPS] = {
 #define ROW_T_MULTI_VIEW(id) [OP_##id] = PART_##id + 1,
 #include "generated/op_groups.def"

@@ -201,6 +201,8 @@ double body_real(const struct build *b, struct scalar s)
 	return s.kind == SC_FLOAT ? s.f : (double)s.i;
 }
 
+double body_real_or(const struct build *b, const struct scalar *s, double x) { return s ? body_real(b, *s) : x; }
+
 double body_attention_scale(const struct build *b, int query, const struct scalar *s)
 {
 	return s ? body_real(b, *s) : 1 / sqrt((double)body_size(b, query, -1));

@@ -57,6 +57,7 @@ struct ints body_last(const struct build *b, int64_t n);
 struct ints body_first(const struct build *b, int64_t n);
 bool body_asked(const struct build *b, const bool *l, int64_t i);
 double body_real(const struct build *b, struct scalar s);
+double body_real_or(const struct build *b, const struct scalar *s, double x);
 double body_attention_scale(const struct build *b, int query, const struct scalar *s);
 
 /* Does the row list self's dtype? Its rows would refuse another in words of their own; and PyTorch looks at no dtype where there is no

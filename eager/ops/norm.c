@@ -181,6 +181,8 @@ bool meta_batch_norm(struct meta_ctx *c)
 		parameter[k] = meta_named(c, batch_parameters[k]);
 	if (input->rank < 2)
 		return err_limit(c->err, "%s of an input without channels", op_info[c->n->op].name);
+	if (!training(c, N_training) && !parameter[2])
+		return err_limit(c->err, "%s of no moments, of which PyTorch 2.11 reads", op_info[c->n->op].name);
 	if (!body_takes_self(c) || !mixed_dtypes(c, input, parameter, 4) || !batch_dtypes(c, input, batch_parameters, 4))
 		return false;
 	if (training(c, N_training) && meta_numel(input) == 0)

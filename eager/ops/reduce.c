@@ -1,8 +1,11 @@
 /* reduce.c: dimensions, lanes and shapes of reductions, and the shape rules of the whole family (see reduce.h). */
 #include "eager/ops/reduce.h"
 
+#include "eager/ops/body.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/row_rules.h"
+
+#include <math.h>
 
 static const struct arg *given_arg(const struct node *n, int name)
 {
@@ -282,6 +285,43 @@ bool meta_logsumexp(struct meta_ctx *c)
 			c->err, "output with shape [] doesn't match the broadcast shape %s", sizes_text(text, ones, c->in[A_logsumexp_self]->rank));
 	enum dtype t = c->in[A_logsumexp_self]->dtype;
 	return shape_rule(c, dtype_is_float(t) ? t : DT_F32);
+}
+
+/* Where an empty lane has no norm. */
+static bool norm_is_there(const struct meta_ctx *c, double order)
+{
+	const struct meta *in = c->in[A_vector_norm_self];
+	const struct arg *dim = given_arg(c->n, N_dim);
+	bool reduced[MAX_RANK];
+	if (!isinf(order) || meta_numel(in) > 0)
+		return true;
+	if (!dim || dim->n == 0)
+		return err_set(c->err,
+			"linalg.vector_norm cannot compute the %g norm on an empty tensor because the operation does not have an "
+			"identity",
+			order);
+	CHECK(reduce_dims(reduced, c->n, in->rank, NULL));
+	for (int d = 0; d < in->rank; d++)
+		if (reduced[d] && in->size[d] == 0)
+			return err_set(c->err,
+				"linalg.vector_norm cannot compute the %g norm on the dimension %dbecause this dimension is empty and the operation "
+				"does not have an identity",
+				order, d);
+	return true;
+}
+
+double reduce_order(const struct node *n)
+{
+	const struct arg *a = &n->arg[A_vector_norm_self + 1];
+	return a->tag == ARG_NONE ? 2 : a->scalar.kind == SC_FLOAT ? a->scalar.f : (double)a->scalar.i;
+}
+
+bool meta_vector_norm(struct meta_ctx *c)
+{
+	const double order = reduce_order(c->n);
+	if (!isinf(order) && order != 0 && order != 1 && order != 2)
+		return err_limit(c->err, "a norm of order %g", order);
+	return body_takes_self(c) && shape_rule(c, c->in[A_vector_norm_self]->dtype) && norm_is_there(c, order);
 }
 
 bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[A_var_self]->dtype); }

@@ -31,6 +31,7 @@ bool node_dtype(enum dtype *out, const struct node *n); /* the `dtype` argument 
 /* For derivatives. x, which has the sizes of v->n's result, so that it broadcasts to self: with its reduced dims as size 1. Where all are
  * reduced because none was named it is 0-d, and broadcasts as it is. */
 int reduce_restored(struct vjp *v, int x);
+double reduce_order(const struct node *n);      /* of a norm */
 int reduce_dim(const struct vjp *v);            /* the node's one `dim`, wrapped; self is not 0-d */
 int reduce_as(struct vjp *v, int x, int dtype); /* x.to(dtype) */
 

@@ -1,4 +1,4 @@
-/* reduce_sum.c: sum, var, and the derivatives of these, of mean and of logsumexp (accumulation: reduce.h). */
+/* reduce_sum.c: sum, var, and the derivatives of these, of mean, of logsumexp and of norms (accumulation: reduce.h). */
 #include "eager/ops/reduce.h"
 #include "eager/ops/row_rules.h"
 
@@ -75,6 +75,38 @@ void vjp_logsumexp(struct vjp *v)
 	share = emit_exp(v->b, share);
 	v->grad[A_logsumexp_self] = emit_mul_Tensor(v->b, g, share);
 }
+
+/* ---- norms: norm_backward of FunctionsManual.cpp ---- */
+
+/* The elements whose size is the norm share; of a NaN, those that are NaN. */
+static int extreme_share(struct vjp *v, int g, int y)
+{
+	struct build *b = v->b;
+	const struct arg *dim = &v->n->arg[A_vector_norm_dim];
+	int64_t dims[MAX_RANK];
+	const int n = dim->tag == ARG_NONE ? 0 : dim->n;
+	for (int i = 0; i < n; i++)
+		dims[i] = dim->ints[i].value;
+	int size = emit_abs(b, v->in[A_vector_norm_self]);
+	int winner = emit_logical_or(b, emit_eq_Tensor(b, size, y), emit_isnan(b, size));
+	return emit_mul_Tensor(b, emit_div_Tensor(b, g, emit_sum_dim(b, winner, dims, n, true, -1)), winner);
+}
+
+/* Of order 0 nothing passes. */
+void vjp_vector_norm(struct vjp *v)
+{
+	struct build *b = v->b;
+	const double order = reduce_order(v->n);
+	const int self = v->in[A_vector_norm_self], g = reduce_restored(v, v->g[0]), y = reduce_restored(v, v->out[0]);
+	if (order == 2) {
+		const int slope = emit_div_Tensor(b, self, y);
+		v->grad[A_vector_norm_self] = emit_mul_Tensor(b, g, emit_masked_fill(b, slope, emit_eq_Scalar(b, y, scalar_int(0)), scalar_int(0)));
+	} else if (order != 0) {
+		v->grad[A_vector_norm_self] = emit_mul_Tensor(b, emit_sgn(b, self), isinf(order) ? extreme_share(v, g, y) : g);
+	}
+}
+
+void vjp_norm_dim(struct vjp *v) { vjp_vector_norm(v); }
 
 /* ---- variance ---- */
 

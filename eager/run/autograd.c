@@ -247,8 +247,8 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 	else if (n->op == OP_as_strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype)
 		&& !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
-	bool multi = op_has(n->op, T_MULTI_VIEW);
-	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !op_info[n->op].param[A_viewed_self].is_alias;
+	const bool said = op_info[n->op].param[A_viewed_self].is_alias, multi = op_has(n->op, T_MULTI_VIEW) && said;
+	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !said;
 	g->var_of[node] = ARENA_NEW(g->a, int, MAX(n->nout, 1));
 	for (int k = 0; k < n->nout; k++) {
 		struct var v = self;

@@ -829,6 +829,23 @@ static bool value_REDUCTION(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_ORDER(struct world *w, struct making *m, int k)
+{
+	static const double values[] = {2, 2, 1, HUGE_VAL, -HUGE_VAL, 0}; /* the last one's gradient PyTorch leaves undefined */
+	const double order = values[choose_below(w->c, ARRAY_LEN(values) - has_grad(w, m->self))];
+	if (keep_default(w, param_of(m, k)) || (param_of(m, k)->optional && choose_chance(w->c, 20)))
+		return true;
+	m->arg[k] = isfinite(order) && choose_chance(w->c, 50) ? arg_scalar_i((int64_t)order) : arg_scalar_f(order);
+	return true;
+}
+
+static bool value_TRAINING(struct world *w, struct making *m, int k)
+{
+	(void)w;
+	m->arg[k] = arg_bool(true);
+	return true;
+}
+
 /* One that halves do not hold, too. */
 static bool value_BEND(struct world *w, struct making *m, int k)
 {

@@ -116,7 +116,7 @@ static bool wrong_argument(struct world *w, struct node *n, int k)
 	static const char *const words[] = {"median", "sum", "prod", "mean", "amax", "amin"};
 	const struct param *q = &op_info[n->op].param[k];
 	struct arg *a = &n->arg[k];
-	if (param_is_stated(q) || (q->role == R_KEEP && q->has_default) || q->role == R_PADDING || q->role == R_NROWS)
+	if (param_is_stated(q) || (q->role == R_KEEP && q->has_default) || q->role == R_TRAINING || q->role == R_PADDING || q->role == R_NROWS)
 		return false;
 	switch (q->kind) {
 	case K_DIM:
@@ -167,7 +167,7 @@ static bool takes_any_samples(int op) { return op == OP_avg_pool2d_backward; }
 /* Batch norm's and attention's look at no sizes of other operands: they read beyond them. */
 static bool reads_any_sizes(int op)
 {
-	return op == OP_batch_norm_functional || op == OP_batch_norm_no_training || op == OP_attention_for_cpu
+	return op == OP_batch_norm_functional || op == OP_batch_norm_no_training || op == OP_batch_norm_no_stats || op == OP_attention_for_cpu
 		|| op == OP_attention_for_cpu_backward;
 }
 

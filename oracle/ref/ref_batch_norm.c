@@ -86,6 +86,8 @@ static bool read_input(struct ref_ctx *c, struct batch *r, bool train)
 static bool read_batch(struct ref_ctx *c, struct batch *r)
 {
 	const struct meta *input = &ref_operand(c, N_input)->meta;
+	if (!training(c, N_training) && !ref_operand(c, N_running_mean))
+		return ref_unsupported(c, "no training and no moments: PyTorch 2.11 crashes");
 	if (!read_input(c, r, training(c, N_training)) || !takes_dtype(c, r, "batch_norm") || !check_dtypes(c, r))
 		return false;
 	if (r->training && r->n == 0)

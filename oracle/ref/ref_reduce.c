@@ -393,6 +393,71 @@ REFERENCE(var_mean, ANEW)
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
+static double norm_order(const struct ref_ctx *c)
+{
+	const int k = A_vector_norm_self + 1;
+	const struct scalar *s = scalar_of(c, k);
+	return !ref_given(c, k) ? 2 : s->kind == SC_FLOAT ? s->f : (double)s->i;
+}
+
+/* The norm of order 0, 1 or 2 of each row; e: its entries. */
+static const sid *norms(struct ref_ctx *c, const struct reduced_rows *r, const sid *e, double order, enum dtype dt)
+{
+	struct tape *t = c->t;
+	const enum dtype in = dtype_compute(dt);
+	const int64_t n = r->n * r->len;
+	const sid *x = ref_cast(c, e, n, in);
+	if (order == 2 && r->len == 1)
+		return ref_ids_block(c, tape_map1(t, SF_NORM_OF_ONE, dt, x, n), n);
+	if (order == 2) {
+		sid *pair = tape_ids(t, 2 * n);
+		for (int64_t k = 0; k < 2 * n; k++)
+			pair[k] = x[k / 2];
+		const sid *square = ref_ids_block(c, tape_rows(t, SF_SUMPROD, in, pair, r->n, 2 * r->len, 0), r->n);
+		return ref_ids_block(c, tape_map1(t, SF_SQRT, dt, square, r->n), r->n);
+	}
+	const sid *there = ref_ids_block(c, tape_map2(t, SF_NE, DT_B8, x, ref_ids_repeat(c, tape_const_f(t, in, 0), n), n), n);
+	const sid *each = order == 1 ? ref_ids_block(c, tape_map1(t, SF_NORM1, in, x, n), n) : ref_cast(c, there, n, in);
+	return ref_cast(c, ref_ids_block(c, tape_rows(t, SF_SUM, in, each, r->n, r->len, 0), r->n), r->n, dt);
+}
+
+/* The derivative is one of operators that read self and the norm as it was rounded. */
+REFERENCE(vector_norm, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	struct tape *t = c->t;
+	const struct meta *m = meta_of(c, A_vector_norm_self);
+	const double order = norm_order(c);
+	const enum dtype dt = m->dtype;
+	if (!dtype_is_float(dt))
+		return err_set(c->err, "norm: expected a floating point or complex tensor as input");
+	if (!ref_dims(c, mask, A_vector_norm_dim, m->rank, true) || (isinf(order) && !has_elements(c, mask)))
+		return false;
+	if (!isinf(order) && order != 0 && order != 1 && order != 2)
+		return ref_unsupported(c, "a norm of order %g: its powers are not modelled", order);
+	if (order == 0 && c->grad)
+		return ref_unsupported(c, "gradient of a norm of order 0, which PyTorch leaves undefined: None, not zeros");
+	rows_of(c, &r, mask, flag_of(c, A_vector_norm_keepdim), dt);
+	const int64_t n = r.n * r.len;
+	if (isinf(order)) {
+		const sid *size = ref_ids_block(c, tape_map1(t, SF_NORM1, dt, r.e, n), n);
+		return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(t, order > 0 ? SF_MAXN : SF_MINN, dt, size, r.n, r.len, NANS_SHARE));
+	}
+	const sid *fixed = ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r.e, n), n);
+	const sid *norm = norms(c, &r, fixed, order, dt);
+	if (!c->grad)
+		return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, norm);
+	sid *of_entry = tape_ids(t, n);
+	for (int64_t k = 0; k < n; k++)
+		of_entry[k] = norm[k / r.len];
+	const sid *const x[3] = {r.e, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, of_entry, n), n)};
+	const double none[FORMULA_SCALARS] = {0};
+	const sid share = order == 2 ? tape_map(t, SF_NORM2, dt, x, n, none) : tape_map1(t, SF_NORM1, dt, r.e, n);
+	const sid *held = ref_ids_block(c, tape_rows(t, SF_SUM, dt, ref_ids_block(c, share, n), r.n, r.len, 0), r.n);
+	return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_map2(t, SF_GRAFT, dt, norm, held, r.n));
+}
+
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
 REFERENCE(logsumexp, ANEW)
 {

@@ -391,6 +391,8 @@ enum {
 	ORDER_all_dim = ORDER_IGNORED,
 	ORDER_all_dims = ORDER_IGNORED,
 	ORDER_logsumexp = ORDER_IGNORED,
+	ORDER_vector_norm = ORDER_IGNORED,
+	ORDER_norm_dim = ORDER_IGNORED,
 	ORDER_argmax = ORDER_SEEN,
 	ORDER_argmin = ORDER_SEEN,
 	ORDER_max_dim = ORDER_SEEN,

@@ -82,7 +82,7 @@ static bool is_exact(const struct node *n)
 		if (dtype_is_float(n->out[k].meta.dtype)
 			&& (open & 1u << op_info[n->op].licence || n->op == OP_rsqrt || n->op == OP_sigmoid || n->op == OP_native_layer_norm
 				|| n->op == OP_native_group_norm || n->op == OP_batch_norm_functional || n->op == OP_batch_norm_no_training
-				|| n->op == OP_native_batch_norm_backward))
+				|| n->op == OP_batch_norm_no_stats || n->op == OP_native_batch_norm_backward))
 			return false;
 	return true;
 }

@@ -143,6 +143,7 @@ static void put_call(struct strbuf *sb, int op, const struct shape *s)
 	case OP_as_strided: put_as_strided(sb); break;
 	case OP_diagonal: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ", %" PRId64 ")", name, below(5) - 2, d, any_dim(s)); break;
 	case OP_unfold: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ", %" PRId64 ")", name, d, below(4), 1 + below(3)); break;
+	case OP_unsafe_split_Tensor:
 	case OP_split_Tensor: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ")", name, 1 + below(3), d); break;
 	default: BUG("%s: no arguments for it", name);
 	}
@@ -314,7 +315,7 @@ static void test_shared_cells(void)
 static void test_every_view_has_one(void)
 {
 	for (int op = 0; op < op_nrows; op++)
-		if (op_info[op].family == F_VIEW || op == OP_split_Tensor || op == OP_unbind_int)
+		if (op_info[op].family == F_VIEW || op == OP_split_Tensor || op == OP_unsafe_split_Tensor || op == OP_unbind_int)
 			EXPECT(op_vjp[op] || op_has(op, T_NONDIFF), "%s", op_info[op].name);
 }
 
