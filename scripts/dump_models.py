@@ -1,7 +1,7 @@
 """The graphs that PyTorch makes of models, written as it prints them: scripts/dump-models starts it with an installed version's Python.
 
 usage: dump_models.py SOURCE OUT AOT|INDUCTOR [MODEL...]      MODEL: a name, or FILE:NAME; default: all of corpus/models
-Writes OUT/FILE-NAME.txt for each model, and a line on standard output for each that could not be traced.
+Writes OUT/FILE-NAME.txt for each model of which a graph is made, and a line on standard output for each that could not be traced.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def main() -> int:
             failures += 1
             print(f"{file.stem}:{name} cannot be traced: {error}", file=sys.stderr)
             continue
-        (Path(out) / f"{file.stem}-{name}.txt").write_text(text)
+        kept = Path(out) / f"{file.stem}-{name}.txt"
+        kept.unlink(missing_ok=True)
+        if text:    # of some functions a version makes no graph: it runs them as they stand
+            kept.write_text(text)
         print(f"{file.stem}:{name} {text.count('def forward(')} graphs, {time.monotonic() - started:.1f} s", file=sys.stderr)
     return 1 if failures else 0
 

@@ -23,7 +23,7 @@ static const struct lower_rule *const op_lower[NOPS] = {
 static const struct lower_rule *rule_of(int op)
 {
 	const int row = op_computing(op);
-	return op_has(row, T_POINTWISE) ? &lower_pointwise : op_lower[row];
+	return op_has(row, T_POINTWISE) ? &lower_pointwise : op_lower[op] ? op_lower[op] : op_lower[row];
 }
 
 /* ---- elements ---- */

@@ -222,6 +222,44 @@ static int embedding_bag_backward(struct build *b, const struct raw *raw)
 	return emit_embedding_dense_backward(b, grad, raw[1].node, raw[6].i.value, -1, false);
 }
 
+/* ---- products of three ---- */
+
+/* The dims that v lists, as bits; -1: it is no list of dims. */
+static int dims_of(const struct raw *v)
+{
+	int bits = 0;
+	for (int k = 0; v->tag == RAW_LIST && k < v->n; k++) {
+		const struct raw *d = &v->item[k];
+		if (d->tag != RAW_INT || d->i.expr >= 0 || d->i.value < 0 || d->i.value >= MAX_RANK || bits >> d->i.value & 1)
+			return -1;
+		bits |= 1 << d->i.value;
+	}
+	return v->tag == RAW_LIST ? bits : -1;
+}
+
+/* aten._trilinear: of three tensors, each with dims of size 1 put in, the product, summed along dims. */
+static int trilinear(struct build *b, const struct raw *raw)
+{
+	int64_t dims[MAX_RANK];
+	int x[3], n = 0;
+	const int summed = dims_of(&raw[6]);
+	for (int k = 0; k < 3; k++) {
+		const int new = dims_of(&raw[3 + k]);
+		if (raw[k].tag != RAW_NODE || new < 0)
+			return NO_VALUE;
+		x[k] = raw[k].node;
+		for (int d = 0; d < MAX_RANK; d++)
+			if (new >> d & 1)
+				x[k] = emit_unsqueeze(b, x[k], d);
+	}
+	for (int d = 0; d < MAX_RANK; d++)
+		if (summed >> d & 1)
+			dims[n++] = d;
+	if (summed <= 0)
+		return NO_VALUE;
+	return emit_sum_dim(b, emit_mul_Tensor(b, emit_mul_Tensor(b, x[0], x[1]), x[2]), dims, n, false, -1);
+}
+
 /* ---- */
 
 /* rows: appends them and returns the last one, or NO_VALUE for arguments that it does not read. NULL: its results are
@@ -235,6 +273,7 @@ static const struct expansion {
 	{"aten._unsafe_masked_index.default", 4, 4, 4, masked_index},
 	{"aten._unsafe_masked_index_put_accumulate.default", 4, 4, 4, masked_index_put},
 	{"aten._embedding_bag_backward.default", 11, 12, 7, embedding_bag_backward},
+	{"aten._trilinear.default", 7, 7, 7, trilinear},
 	{"aten._embedding_bag.default", 3, 9, 3, NULL},
 	{"aten._embedding_bag_forward_only.default", 3, 9, 3, NULL},
 };
