@@ -195,7 +195,7 @@ bool meta_copy(struct meta_ctx *c)
 	return true;
 }
 
-/* copy_, written to a copy of self: one that keeps self's strides, whatever lies between its elements. */
+/* copy_, written to a copy of self's storage, at the same place in it. */
 bool meta_copied(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_copy_self];
@@ -206,6 +206,7 @@ bool meta_copied(struct meta_ctx *c)
 	if (meta_may_overlap(self))
 		return err_limit(c->err, "copy to a self of which elements may share a cell");
 	memcpy(c->out[0].stride, self->stride, sizeof self->stride);
+	c->out[0].offset = self->offset;
 	return true;
 }
 

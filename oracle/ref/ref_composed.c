@@ -112,6 +112,8 @@ REFERENCE(native_dropout_backward, ANEW)
 	const sid *x[3] = {0};
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	int rank = 0;
+	if (!ref_not_on_cuda(c)) /* whose kernel gives a contiguous result */
+		return false;
 	if (mask->meta.dtype != DT_B8 || !floating_alike(c, 1))
 		return ref_unsupported(c, "native_dropout_backward of a mask that is none, or of integers");
 	for (int k = 0; k < 2; k++)
@@ -164,7 +166,7 @@ REFERENCE(glu, ANEW)
 {
 	struct halves h;
 	int64_t stride[MAX_RANK];
-	if (!in_halves(c, &h, operand(c, A_glu_self), A_glu_dim))
+	if ((c->grad && !ref_not_on_cuda(c)) || !in_halves(c, &h, operand(c, A_glu_self), A_glu_dim)) /* another order of factors */
 		return false;
 	const struct meta op[2] = {h.view, h.view};
 	const sid *const x[3] = {h.half[0], h.half[1]};
@@ -177,7 +179,7 @@ REFERENCE(glu_backward, ANEW)
 	const struct ref_tensor *self = operand(c, A_glu_backward_self), *grad = operand(c, A_glu_backward_grad_output);
 	const enum dtype dt = self->meta.dtype;
 	struct halves h;
-	if (!in_halves(c, &h, self, A_glu_backward_dim) || !floating_alike(c, 2))
+	if (!ref_not_on_cuda(c) || !in_halves(c, &h, self, A_glu_backward_dim) || !floating_alike(c, 2))
 		return false;
 	if (!meta_same_sizes(&grad->meta, &h.view))
 		return ref_unsupported(c, "a gradient of other sizes than a half");
@@ -201,7 +203,8 @@ REFERENCE(log_sigmoid_forward, ANEW)
 	if (!ref_not_on_cuda(c) || !floating_alike(c, 1)) /* whose second result is empty */
 		return false;
 	const sid *const x[3] = {ref_ids(c, self)};
-	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, dtype_compute(m->dtype), x[0], n), n);
+	const sid *fixed = ref_ids_block(c, tape_map1(c->t, SF_DETACH, m->dtype, x[0], n), n); /* no gradient passes there */
+	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, dtype_compute(m->dtype), fixed, n), n);
 	const sid *less = ref_ids_block(c, tape_map1(c->t, SF_NEG, dtype_compute(m->dtype), size, n), n);
 	return ref_out_block(c, 0, m->dtype, m->size, m->rank, NULL, tape_map(c->t, SF_LOG_SIGMOID, m->dtype, x, n, NULL))
 		&& ref_out_block(c, 1, m->dtype, m->size, m->rank, NULL, tape_map1(c->t, SF_EXP, m->dtype, less, n));

@@ -158,7 +158,6 @@ static int64_t result_plane(const struct slide *s) { return product_of(s->transp
 enum { PADDING = -1 };
 struct product {
 	int64_t cell, w, place; /* elements of the image (or PADDING), the weight, the map */
-	int64_t beside;         /* of the last of an odd number of channels: the next cell of the line; else PADDING */
 };
 typedef void use_product(void *data, const struct product *p);
 
@@ -188,12 +187,8 @@ static void use_window(const struct slide *s, int64_t n, int64_t f, const int64_
 			for (int64_t j = 0; j < s->kernel[1]; j++)
 				for (int64_t k = 0; k < s->kernel[2]; k++, p.w++) {
 					p.cell = cell_under(s, at, i, j, k);
-					p.beside = PADDING;
-					if (p.cell != PADDING) {
+					if (p.cell != PADDING)
 						p.cell += (n * s->channels + channel) * plane;
-						if (s->channels % 2 && channel == s->channels - 1 && s->groups == 1 && (p.cell + 1) % s->image[2])
-							p.beside = p.cell + 1;
-					}
 					use(data, &p);
 				}
 }
@@ -252,13 +247,20 @@ static int64_t full_of(const struct slide *s) { return s->share * product_of(s->
 /* Infinite or NaN, or maybe. */
 static bool is_odd(const struct ref_ctx *c, sid x) { return !c->t->over && tape_val(c->t, x)->flags & NUM_SPECIAL; }
 
-/* An odd weight; 0: there is none. */
-static sid odd_weight(const struct ref_ctx *c, const sid *weight, int64_t n)
+/* An odd element of n; 0: there is none. */
+static sid odd_of(const struct ref_ctx *c, const sid *x, int64_t n)
 {
 	for (int64_t k = 0; k < n; k++)
-		if (is_odd(c, weight[k]))
-			return weight[k];
+		if (is_odd(c, x[k]))
+			return x[k];
 	return 0;
+}
+
+/* oneDNN multiplies halves in pairs of channels (vdpbf16ps), and what it pairs with the last of an odd number is 0 times some element outside
+ * of the window: which one is each kernel's own (measured: an infinity two cells away made NaN). So an odd one opens every result. */
+static bool opens(const struct ref_ctx *c, const struct slide *s, const sid *x, int64_t n)
+{
+	return dtype_is_narrow(s->dt) && odd_of(c, x, n);
 }
 
 /* oneDNN's image, of which not all places of its windows are in the map, multiplies the others' weights by 0: such a list gets one more
@@ -299,11 +301,9 @@ struct sums {
 	struct lists *l;
 	const sid *x, *w;
 	const struct slide *s;
-	bool counting, *seen, *open; /* seen: elements of the input that some list has; open: lists beside which is an odd one */
-	const struct ref_ctx *c;
+	bool counting, *seen; /* seen: elements of the input that some list has */
 };
-/* What falls outside of an image goes into one list more. oneDNN multiplies bf16 in pairs of channels (vdpbf16ps): what it pairs with the
- * last of an odd number is 0 times the next cell (measured: an infinite one made NaN of windows that end before it). */
+/* What falls outside of an image goes into one list more. */
 static void add_sum(void *data, const struct product *p)
 {
 	const struct sums *f = data;
@@ -311,8 +311,6 @@ static void add_sum(void *data, const struct product *p)
 	const int64_t x = f->s->transposed ? p->place : p->cell;
 	if (x != PADDING)
 		f->seen[x] = true;
-	if (!f->s->transposed && p->beside != PADDING && dtype_is_narrow(f->s->dt))
-		f->open[p->place] |= is_odd(f->c, f->x[p->beside]);
 	put_pair(f->l,
 		!f->s->transposed ? p->place
 			: outside     ? f->l->n - 1
@@ -343,16 +341,15 @@ REFERENCE(convolution, ANEW)
 		.w = names_of(c, c->in[A_convolution_weight]),
 		.s = &s,
 		.counting = true,
-		.seen = ARENA_ZNEW(c->t->arena, bool, cells),
-		.open = ARENA_ZNEW(c->t->arena, bool, n),
-		.c = c};
+		.seen = ARENA_ZNEW(c->t->arena, bool, cells)};
 	const sid *b = bias ? names_of(c, bias) : NULL, one = bias ? tape_const_f(c->t, s.dt, 1) : 0;
-	const sid odd = s.transposed ? odd_weight(c, f.w, meta_numel(weight)) : tape_const_f(c->t, s.dt, INFINITY);
+	const bool open = opens(c, &s, f.x, cells);
+	const sid odd = open ? tape_const_f(c->t, s.dt, INFINITY) : s.transposed ? odd_of(c, f.w, meta_numel(weight)) : 0;
 	each_product(&s, add_sum, &f);
-	if (s.transposed)
+	if (!open)
 		count_odd(&s, &l, odd);
 	for (int64_t k = 0; k < n; k++)
-		l.at[k] += (b ? 2U : 0) + (f.open[k] ? 2U : 0);
+		l.at[k] += (b ? 2U : 0) + (open ? 2U : 0);
 	for (int64_t k = 0; k < cells; k++)
 		l.at[0] += f.seen[k] ? 0 : 2;
 	fix_starts(&l);
@@ -372,22 +369,9 @@ REFERENCE(convolution, ANEW)
 struct gradients {
 	struct lists *x, *w;
 	const sid *grad, *input, *weight;
-	bool counting, *open;
+	bool counting;
 	const struct slide *s;
-	const struct ref_ctx *c;
 };
-
-/* What oneDNN pairs with the last of an odd number of grad's channels (add_sum), of a map the first channel of the next place (measured);
- * 0: nothing. */
-static sid beside_grad(const struct gradients *b, const struct product *p)
-{
-	const struct slide *s = b->s;
-	const int64_t plane = product_of(s->map);
-	if (s->transposed)
-		return p->beside == PADDING ? 0 : b->grad[p->beside];
-	const bool last = s->filters % 2 && s->groups == 1 && p->place / plane % s->filters == s->filters - 1;
-	return last && (p->place + 1) % plane ? b->grad[p->place - (s->filters - 1) * plane + 1] : 0;
-}
 
 static void add_gradients(void *data, const struct product *p)
 {
@@ -395,8 +379,6 @@ static void add_gradients(void *data, const struct product *p)
 	const bool outside = p->cell == PADDING, transposed = b->s->transposed;
 	const sid *image = transposed ? b->grad : b->input, *map = transposed ? b->input : b->grad;
 	const sid cell = outside ? 0 : image[p->cell];
-	if (b->x && !outside && dtype_is_narrow(b->s->dt))
-		b->open[transposed ? p->place : p->cell] |= is_odd(b->c, beside_grad(b, p));
 	if (b->x && transposed)
 		put_pair(b->x, p->place, cell, b->weight[p->w], b->counting);
 	else if (b->x && !outside)
@@ -434,30 +416,32 @@ REFERENCE(convolution_backward, ANEW)
 		return ref_unsupported(c, "convolution_backward: oneDNN gives the weight's gradient with the bias', asked for or not");
 	c->t->result = TAPE_EVERY;
 	struct gradients b = {.counting = true,
-		.open = ARENA_ZNEW(c->t->arena, bool, meta_numel(input)),
 		.s = &s,
-		.c = c,
 		.grad = names_of(c, c->in[A_convolution_backward_grad_output]),
 		.input = names_of(c, c->in[A_convolution_backward_input]),
 		.weight = names_of(c, c->in[A_convolution_backward_weight])};
 	if (asked[0] && !begin_lists(c, b.x = &x, meta_numel(input), products_of(&s) + 2 * meta_numel(input)))
 		return false;
-	if (asked[1] && !begin_lists(c, b.w = &w, meta_numel(weight), products_of(&s)))
+	if (asked[1] && !begin_lists(c, b.w = &w, meta_numel(weight), products_of(&s) + meta_numel(weight)))
 		return false;
-	const sid odd = b.x && !s.transposed ? odd_weight(c, b.weight, meta_numel(weight)) : 0;
+	const bool open =
+		opens(c, &s, b.grad, meta_numel(grad)) || opens(c, &s, b.input, meta_numel(input)) || opens(c, &s, b.weight, meta_numel(weight));
+	const sid odd = open ? tape_const_f(c->t, s.dt, INFINITY) : s.transposed ? 0 : odd_of(c, b.weight, meta_numel(weight));
+	struct lists *const lists[] = {b.x, b.w};
 	each_product(&s, add_gradients, &b);
-	if (b.x) {
-		count_odd(&s, &x, odd);
-		for (int64_t k = 0; k < x.n; k++)
-			x.at[k] += b.open[k] ? 2 : 0;
-		fix_starts(&x);
+	if (b.x && !open)
+		count_odd(&s, b.x, odd);
+	for (int i = 0; i < ARRAY_LEN(lists); i++) {
+		for (int64_t k = 0; lists[i] && open && k < lists[i]->n; k++)
+			lists[i]->at[k] += 2;
+		if (lists[i])
+			fix_starts(lists[i]);
 	}
-	if (b.w)
-		fix_starts(&w);
 	b.counting = false;
 	each_product(&s, add_gradients, &b);
-	if (b.x)
-		put_odd(&x, odd ? odd : tape_const_f(c->t, s.dt, INFINITY));
+	for (int i = 0; i < ARRAY_LEN(lists); i++)
+		if (lists[i] && odd)
+			put_odd(lists[i], odd);
 	c->t->result = 0;
 	if (!(asked[0] ? give(c, &s, 0, input->size, &x, SUMPROD_SLIDES(0)) : ref_out_none(c, 0)))
 		return false;

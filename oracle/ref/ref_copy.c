@@ -83,7 +83,7 @@ REFERENCE(copy, COPIED)
 	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, NULL, ref_cast(c, ids, meta_numel(m), m->dtype));
 }
 
-/* The same, to a new tensor with the strides of self. */
+/* The same, to a copy of self's storage, where self lies in it. */
 REFERENCE(copied, ANEW)
 {
 	const struct meta *m = meta_of(c, A_copy_self), *src = meta_of(c, A_copy_src);
@@ -98,7 +98,10 @@ REFERENCE(copied, ANEW)
 	else
 		memcpy(stride, m->stride, sizeof stride);
 	const sid *ids = ref_ids_expanded(c, c->in[A_copy_src], m->size, m->rank);
-	return ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_cast(c, ids, meta_numel(m), m->dtype));
+	if (!ref_out_ids(c, 0, m->dtype, m->size, m->rank, stride, ref_cast(c, ids, meta_numel(m), m->dtype)))
+		return false;
+	c->out[0].meta.offset = layout_is_expanded(m) ? 0 : m->offset;
+	return true;
 }
 
 /* ---- cat, stack ----------------------------------------------------------------------------------------------- */

@@ -456,8 +456,10 @@ REFERENCE(bce_with_logits, ANEW)
 			return ref_unsupported(c, "a weight of another dtype, or that does not broadcast to self");
 		weight[k - A_bce_with_logits_weight] = shape_expand_ids(c, ref_ids(c, w), &w->meta, self->size, self->rank);
 	}
-	if (c->grad && weight[1] && (weight[0] || dtype_is_narrow(dt)))
-		return ref_unsupported(c, "gradient of a loss with both weights, or of halves with pos_weight: its steps are not modelled");
+	if (c->grad && weight[0] && weight[1])
+		return ref_unsupported(c, "gradient of a loss with both weights: its steps are not modelled");
+	if (weight[1] && dtype_is_narrow(dt) && ref_has_grad(c->r, c->in[A_bce_with_logits_target]))
+		return ref_unsupported(c, "gradient by target of a loss of halves with pos_weight: its steps are not modelled");
 	shape_strides_like(stride, target);
 	const double scalar[FORMULA_SCALARS] = {share_of(c, self)};
 	const enum sf f = weight[0] ? SF_BCE_WEIGHED : weight[1] ? SF_BCE_POS_WEIGHED : SF_BCE_WITH_LOGITS;
