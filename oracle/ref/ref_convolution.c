@@ -344,6 +344,8 @@ REFERENCE(convolution, ANEW)
 		.seen = ARENA_ZNEW(c->t->arena, bool, cells)};
 	const sid *b = bias ? names_of(c, bias) : NULL, one = bias ? tape_const_f(c->t, s.dt, 1) : 0;
 	const bool open = opens(c, &s, f.x, cells);
+	if (c->grad && (open || opens(c, &s, f.w, meta_numel(weight)))) /* the tape's gradient would not know */
+		return ref_unsupported(c, "gradient of a convolution of halves that are infinite or NaN: oneDNN spreads NaN");
 	const sid odd = open ? tape_const_f(c->t, s.dt, INFINITY) : s.transposed ? odd_of(c, f.w, meta_numel(weight)) : 0;
 	each_product(&s, add_sum, &f);
 	if (!open)
