@@ -1,9 +1,12 @@
 /* ref_composed.c: operators that are functions of rows along a dim, a row of formula.def each; prelu, glu and log_sigmoid, which PyTorch's
  * Python composes. */
 #include "generated/op_id.h"
+#include "oracle/num/licence.h"
 #include "oracle/ref/ref.h"
 #include "oracle/ref/row_rules.h"
 #include "oracle/ref/shape.h"
+
+#include <math.h>
 
 /* f of the tensors that come first, all of the sizes and dtype of the first. shifted: it begins with a difference from the largest. */
 static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool shifted)
@@ -195,6 +198,26 @@ REFERENCE(glu_backward, ANEW)
 
 /* ---- log_sigmoid ---- */
 
+/* exp(-abs(x)), through which no gradient passes. */
+static const sid *exp_of_less(struct ref_ctx *c, const sid *x, enum dtype dt, int64_t n)
+{
+	const sid *fixed = ref_ids_block(c, tape_map1(c->t, SF_DETACH, dt, x, n), n);
+	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, dtype_compute(dt), fixed, n), n);
+	const sid *less = ref_ids_block(c, tape_map1(c->t, SF_NEG, dtype_compute(dt), size, n), n);
+	return ref_ids_block(c, tape_map1(c->t, SF_EXP, dt, less, n), n);
+}
+
+/* Is each of the buffer's elements what log_sigmoid_forward makes of self's? */
+static bool is_buffer(const struct ref_ctx *c, const sid *buffer, const sid *made, int64_t n)
+{
+	for (int64_t k = 0; k < n && !c->t->over; k++) {
+		const struct num *is = tape_val(c->t, buffer[k]), *want = tape_val(c->t, made[k]);
+		if (!(fabs(is->hi - want->hi) <= is->rad + want->rad + 0x1p-7 * fabs(want->hi)))
+			return false;
+	}
+	return true;
+}
+
 REFERENCE(log_sigmoid_forward, ANEW)
 {
 	const struct ref_tensor *self = operand(c, A_log_sigmoid_forward_self);
@@ -203,11 +226,8 @@ REFERENCE(log_sigmoid_forward, ANEW)
 	if (!ref_not_on_cuda(c) || !floating_alike(c, 1)) /* whose second result is empty */
 		return false;
 	const sid *const x[3] = {ref_ids(c, self)};
-	const sid *fixed = ref_ids_block(c, tape_map1(c->t, SF_DETACH, m->dtype, x[0], n), n); /* no gradient passes there */
-	const sid *size = ref_ids_block(c, tape_map1(c->t, SF_ABS, dtype_compute(m->dtype), fixed, n), n);
-	const sid *less = ref_ids_block(c, tape_map1(c->t, SF_NEG, dtype_compute(m->dtype), size, n), n);
 	return ref_out_block(c, 0, m->dtype, m->size, m->rank, NULL, tape_map(c->t, SF_LOG_SIGMOID, m->dtype, x, n, NULL))
-		&& ref_out_block(c, 1, m->dtype, m->size, m->rank, NULL, tape_map1(c->t, SF_EXP, m->dtype, less, n));
+		&& ref_out_ids(c, 1, m->dtype, m->size, m->rank, NULL, exp_of_less(c, x[0], m->dtype, n));
 }
 
 REFERENCE(log_sigmoid_backward, ANEW)
@@ -221,6 +241,9 @@ REFERENCE(log_sigmoid_backward, ANEW)
 		return ref_unsupported(c, "operands of other sizes than self");
 	shape_strides_like(stride, m);
 	const sid *const x[3] = {ref_ids(c, c->in[0]), ref_ids(c, c->in[1]), ref_ids(c, c->in[2])};
-	return ref_out_block(
-		c, 0, m->dtype, m->size, m->rank, stride, tape_map(c->t, SF_LOG_SIGMOID_BACKWARD, m->dtype, x, meta_numel(m), NULL));
+	const int64_t n = meta_numel(m);
+	if (c->t->lic->traced && !is_buffer(c, x[2], exp_of_less(c, x[1], m->dtype, n), n)) /* decompositions.py: it takes that anew */
+		return ref_unsupported(
+			c, "log_sigmoid_backward of a buffer that log_sigmoid_forward does not make of self: compilers do not read it");
+	return ref_out_block(c, 0, m->dtype, m->size, m->rank, stride, tape_map(c->t, SF_LOG_SIGMOID_BACKWARD, m->dtype, x, n, NULL));
 }

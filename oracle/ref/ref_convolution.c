@@ -256,8 +256,9 @@ static sid odd_of(const struct ref_ctx *c, const sid *x, int64_t n)
 	return 0;
 }
 
-/* oneDNN multiplies halves in pairs of channels (vdpbf16ps), and what it pairs with the last of an odd number is 0 times some element outside
- * of the window: which one is each kernel's own (measured: an infinity two cells away made NaN). So an odd one opens every result. */
+/* oneDNN multiplies halves in pairs of channels (vdpbf16ps), and what it pairs with the last of an odd number is 0 times some element
+ * outside of the window: which one is each kernel's own (measured: an infinity two cells away made NaN). So an odd one opens
+ * every result. */
 static bool opens(const struct ref_ctx *c, const struct slide *s, const sid *x, int64_t n)
 {
 	return dtype_is_narrow(s->dt) && odd_of(c, x, n);

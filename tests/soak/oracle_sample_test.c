@@ -43,7 +43,7 @@ static void inside(
 		bool ok = one[k].flags & NUM_ANY
 			|| (number ? num_has(&set[k], one[k].flags & NUM_NAN ? NAN : one[k].hi)
 					   : set[k].flags & NUM_ANY || (one[k].i >= set[k].i && one[k].i <= set[k].i + (int64_t)set[k].rad));
-		EXPECT(ok, "seed %" PRIu64 " on %s, %s %d, element %" PRId64 ": drawn %.17g is not in %.17g +- %.3g flags %d", seed, profile, what,
+		EXPECT(ok, "seed %" PRIu64 " on %s, %s %d, element %" PRId64 ": drawn %.17g is not in %.17g +- %.9g flags %d", seed, profile, what,
 			at, k, number ? one[k].hi : (double)one[k].i, set[k].hi, set[k].rad, set[k].flags);
 		t->drawn++;
 		t->narrower += number && set[k].rad > 0;
