@@ -310,7 +310,7 @@ sampled() { # a dear target gets each K-th program, new shapes of loops, and wha
 s = json.loads(sys.stdin.read().splitlines()[-1])["summary"]
 verdicts = sum(s[v] for v in ("pass", "mismatch", "unsupported", "unjudged", "harness"))
 print(*(s["sampled"][k] for k in ("turn", "new_shape", "finding")), s["harness"], verdicts - s["wide_twins"])'
-	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet --json >"$tmp/out" 2>"$tmp/err"
+	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 5 --quiet --json >"$tmp/out" 2>"$tmp/err"
 	expect "a clean one" 0 $?
 	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
 	read -r turn shape finding harness all <"$tmp/said"
@@ -318,15 +318,15 @@ print(*(s["sampled"][k] for k in ("turn", "new_shape", "finding")), s["harness"]
 	expect "new shapes are some" 1 "$((shape > 20 && shape < 150))"
 	expect "nothing diverged" 0 "$finding"
 	expect "every verdict is one of a program" $((300 + turn + shape)) "$all"
-	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet >"$tmp/out" 2>"$tmp/err"
+	"$bin" fuzz --target builtin:loops --sample builtin:passes --every 50 --programs 300 --seed 5 --quiet >"$tmp/out" 2>"$tmp/err"
 	has "in words" "$tmp/out" "^  builtin:passes: $((turn + shape)) of 300 programs \\(6 each 50th, $shape new shapes of loops, 0 findings\\)$"
-	"$bin" fuzz --sample builtin:functional --target builtin:loops+plant=zero --every 1000 --programs 200 --seed 3 --quiet --json --no-confirm >"$tmp/out" 2>"$tmp/err"
+	"$bin" fuzz --sample builtin:functional --target builtin:loops+plant=zero --every 1000 --programs 200 --seed 5 --quiet --json --no-confirm >"$tmp/out" 2>"$tmp/err"
 	expect "findings" 1 $?
 	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
 	read -r turn shape finding harness all <"$tmp/said"
 	expect "they go to it, too" 1 "$((finding > 10))"
 	expect "and are counted once" $((200 + turn + shape + finding)) "$all"
-	"$bin" fuzz --target builtin:loops+plant=kill-judging --sample builtin:passes --every 50 --programs 300 --seed 3 --quiet --json >"$tmp/out" 2>"$tmp/err"
+	"$bin" fuzz --target builtin:loops+plant=kill-judging --sample builtin:passes --every 50 --programs 300 --seed 5 --quiet --json >"$tmp/out" 2>"$tmp/err"
 	python3 -c "$sum" <"$tmp/out" >"$tmp/said"
 	read -r turn shape finding harness all <"$tmp/said"
 	expect "shards died" 1 "$((harness > 0))"
@@ -496,7 +496,7 @@ usage() { # bad input: a sentence and the documented code
 	wait $pid
 	expect "an endless query and many signals" 143 $?
 	has "an endless query and many signals" "$tmp/out" "ended by signal 15"
-	"$bin" fuzz --target builtin:eager --time 20s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
+	"$bin" fuzz --target builtin:eager --time 200s --db "$tmp/sig.db" >"$tmp/out" 2>&1 &
 	pid=$!
 	becomes "programs are counted" counted "$tmp/sig.db" 1
 	kill -TERM $pid
@@ -505,7 +505,7 @@ usage() { # bad input: a sentence and the documented code
 	expect "the store is whole" ok "$(sqlite3 "$tmp/sig.db" 'pragma integrity_check')"
 	for i in 1 2 3 4 5 6; do # Ctrl-C while some wait for their confirmation: they are kept, unconfirmed
 		n=$(sql "select coalesce(sum(n), 0) from v_counters" "$tmp/int.db" 2>/dev/null || echo 0)
-		"$bin" fuzz --target builtin:eager+plant=zero --time 20s --seed $i --db "$tmp/int.db" >"$tmp/out" 2>&1 &
+		"$bin" fuzz --target builtin:eager+plant=zero --time 200s --seed $((i + 3)) --db "$tmp/int.db" >"$tmp/out" 2>&1 &
 		pid=$!
 		becomes "programs are counted" counted "$tmp/int.db" $((n + 60 * i - 59))
 		kill -TERM $pid
