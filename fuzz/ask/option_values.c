@@ -26,7 +26,7 @@ void policy_values(struct strbuf *sb)
 void verdict_values(struct strbuf *sb) { words_put(sb, verdict_name, NVERDICTS); }
 void axis_values(struct strbuf *sb) { words_put(sb, sweep_axis_name, NSWEEP_AXES); }
 void fail_on_values(struct strbuf *sb) { words_put(sb, fail_on_word, NFAIL_ON_WORDS); }
-const char *const form_name[NFORMS] = {NULL, "loops", "c", "cuda", "ptx"};
+const char *const form_name[NFORMS] = {NULL, "loops", "c", "cuda", "ptx", "read"};
 
 bool print_after_stage(int stage) { return compile_stage_find(&stage, compile_stage_name(stage)); }
 

@@ -12,7 +12,7 @@ void words_put(struct strbuf *sb, const char *const *name, int n);
 
 /* --print-after of compile: a step of the compiler, or what the loops become. */
 bool print_after_stage(int stage); /* is this step of the compiler one that can be printed after? */
-enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX, NFORMS };
+enum form_printed { FORM_PROGRAM, FORM_LOOPS, FORM_C, FORM_CUDA, FORM_PTX, FORM_READ, NFORMS };
 extern const char *const form_name[NFORMS]; /* NULL: FORM_PROGRAM */
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "fuzz/campaign/derived.h"
 #include "fuzz/gen/gen.h"
+#include "fuzz/gen/motif.h"
 
 bool source_usable(const struct program_source *s, struct err *err)
 {
@@ -40,6 +41,22 @@ bool source_draw(struct program_source *s, int64_t number, struct err *err)
 	return true;
 }
 
+/* By choices of its own: how the other programs are drawn does not depend on it. */
+static bool motif(struct prog *out, struct arena *a, uint64_t draw, const struct policy *pol)
+{
+	enum { TRIES = 4 };
+	struct choices c;
+	bool ok = false;
+	choices_from_seed(&c, draw);
+	const bool wanted = choose_chance(&c, pol->chance[PF_motif]);
+	for (int i = 0; i < TRIES && wanted && !ok; i++) {
+		struct err err = {0};
+		ok = motif_program(out, a, &c, pol, &err);
+	}
+	choices_free(&c);
+	return ok;
+}
+
 /* *again: another attempt may give what this one did not. */
 static bool attempt_program(
 	bool *again, struct prog *out, struct arena *a, const struct program_source *s, int64_t number, int attempt, struct err *err)
@@ -50,7 +67,7 @@ static bool attempt_program(
 	struct prog p;
 	choices_from_seed(&c, draw);
 	bool mutant = s->guide && guide_mutant(&p, a, s->guide, mix64(draw ^ 0x9d1de), &s->drawn);
-	bool ok = mutant || gen_program(&p, a, &c, &s->drawn, err);
+	bool ok = mutant || motif(&p, a, mix64(draw ^ 0x307f), &s->drawn) || gen_program(&p, a, &c, &s->drawn, err);
 	*again = ok;
 	ok = ok && derived_program(out, &p, s->drawn.form, &c, a, err);
 	if (ok && s->guide)

@@ -9,8 +9,8 @@
 #include "eager/base/escape.h"
 #include "eager/base/output.h"
 #include "fuzz/campaign/load.h"
-#include "fuzz/cli/commands.h"
 #include "fuzz/ask/option_values.h"
+#include "fuzz/cli/commands.h"
 #include "generated/op_id.h"
 
 /* What is printed: the program after a step, its loops, or their text for a processor or a GPU. */
@@ -58,15 +58,15 @@ static void put_results(struct strbuf *sb, const struct compiled *c, int part, c
 		put_gradients(sb, c, part, source);
 }
 
-/* As a program of its own: the header line first, then where it is from, then notes. */
+/* As a program of its own: the header line first, then where it is from, then notes. stage -1: as it was read. */
 static void print_stage(const struct part *part, const char *name, int stage, const char *steps, const char *notes)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	prog_print(&sb, &part->p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, compile_stage_name(stage), name, part->name ? ", part " : "",
-		part->name ? part->name : "", steps, notes, sb.s + header + 1);
+	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, stage < 0 ? form_name[FORM_READ] : compile_stage_name(stage), name,
+		part->name ? ", part " : "", part->name ? part->name : "", steps, notes, sb.s + header + 1);
 	sb_free(&sb);
 }
 
@@ -260,15 +260,18 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	name = escaped_line(&a, name);
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
-	if (prog_bind(&bound, p, 0, &a, &err)) {
+	if (request->form == FORM_READ) {
+		print_stage(&(struct part){.p = *p}, name, -1, "", "");
+		status = COMPILE_OK;
+	} else if (prog_bind(&bound, p, 0, &a, &err)) {
 		status = compile_program(&made, p, &bound, &o, &steps, &a, &err);
 		if (request->form == FORM_PROGRAM)
 			tell_planted(&steps, o.defect, made.planted);
 	}
-	if (status == COMPILE_OK)
-		if (status == COMPILE_OK && !made.d)
-			compile_give(&made.c, &bound, &a);
-	if (status == COMPILE_OK && !print_parts(&made, name, request, steps.s, &bound, &err))
+	const bool compiled = status == COMPILE_OK && request->form != FORM_READ;
+	if (compiled && !made.d)
+		compile_give(&made.c, &bound, &a);
+	if (compiled && !print_parts(&made, name, request, steps.s, &bound, &err))
 		status = COMPILE_REFUSED;
 	if (status != COMPILE_OK)
 		complain("%s: %s%s", name, why[status], err.msg);

@@ -330,7 +330,7 @@ bool differentiates_scatter(const struct world *w)
 
 bool takes_no_gradient(int op, const struct param *q)
 {
-	return role_has(q->role, RF_NO_GRADIENT) || (op_has(op, T_MUTATES) && op_has(op, T_NONDIFF));
+	return role_has(q->role, RF_NO_GRADIENT | RF_CONSTANT) || (op_has(op, T_MUTATES) && op_has(op, T_NONDIFF));
 }
 
 /* Does an operand require grad by which PyTorch has no derivative? */

@@ -542,8 +542,7 @@ static bool is_small(const struct prog *p)
 	return n <= MAX_ELEMENTS;
 }
 
-/* Data that name elements of windows, which nobody checks, would name others in other sizes. */
-static bool names_elements(const struct prog *p)
+bool names_elements(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
 		if (p->node[i].op == OP_max_pool2d_with_indices_backward)

@@ -45,17 +45,19 @@ struct named {
 	int family[NFAMILIES];
 	int layouts, symbols, illegal, library, lanes;
 	int extern_share; /* of blocks that are those of `extern` instead, in percent */
+	int motifs;
 	bool forward;
 	enum policy_form form;
 };
 #define POLICIES(X)                                                                                                                        \
-	X("default", .short_share = 60, .extern_share = 3)                                                                                     \
+	X("default", .short_share = 60, .extern_share = 3, .motifs = 5)                                                                        \
 	X("short", .short_share = 100)                                                                                                         \
 	X("long", .short_share = 0)                                                                                                            \
 	X("mutation", .short_share = 30, .family = {[F_INPLACE] = 12, [F_VIEW] = 8})                                                           \
 	X("layout", .short_share = 60, .layouts = 3)                                                                                           \
 	X("symbols", .short_share = 60, .symbols = 70)                                                                                         \
 	X("extern", .short_share = 30, .family = {[F_POINTWISE] = 12, [F_VIEW] = 8}, .layouts = 3, .library = 50, .lanes = 80)                 \
+	X("motifs", .short_share = 60, .motifs = 100)                                                                                          \
 	X("illegal", .short_share = 90, .illegal = 95)                                                                                         \
 	X("forward", .short_share = 60, .forward = true)                                                                                       \
 	X("joint", .short_share = 60, .form = FORM_JOINT)                                                                                      \
@@ -139,7 +141,8 @@ static void draw_features(struct policy *p, const struct named *nm, struct choic
 	if (nm->lanes)
 		p->chance[PF_lanes] = nm->lanes;
 	p->chance[PF_library] = nm->library;
-	if (nm->forward) /* for compilers without gradients, which get graphs that somebody captured */
+	p->chance[PF_motif] = p->restricted ? 0 : nm->motifs; /* a graph has its own operators */
+	if (nm->forward)                                      /* for compilers without gradients, which get graphs that somebody captured */
 		p->chance[PF_grad] = 0;
 	if (nm->forward || nm->form != FORM_PLAIN) /* nobody captures or differentiates what eager refuses */
 		p->chance[PF_illegal] = p->chance[PF_outside] = 0;

@@ -59,6 +59,7 @@
 	FEATURE(zeros, 4, 0)          /* a program whose numbers are mostly 0.0 and -0.0 */                                                    \
 	FEATURE(twin, 4, 1)           /* a row again, on the same operands with another number or dim */                                       \
 	FEATURE(library, 0, 0)        /* a node is one of those that compilers leave to a library (sort, topk, index_put) */                   \
+	FEATURE(motif, 0, 0)          /* the program is made of a piece of what people run (motif.h) */                                        \
 	FEATURE(lanes, 2, 0)          /* lanes that are put in order have more than 256 elements */                                            \
 	FEATURE(overlap_write, 30, 1) /* a row that writes one number does it through a view that overlaps itself, if there is one */
 
