@@ -179,6 +179,7 @@ void add_outside(struct world *w);
 
 /* ---- gen_rules.c ---- */
 void fact_input(struct world *w, int node, const struct input_spec *spec, bool grad, int base);
+int arg_operands(const struct node *n, int k, const int **out); /* of argument k, at most MAX_LIST; -1 is a hole */
 /* May node be written by an in-place row whose other operands are known to be elsewhere? */
 bool writable(struct world *w, int node);
 /* After inference: is the node legal? If so its consequences are recorded; if not nothing changes. */

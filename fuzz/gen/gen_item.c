@@ -30,7 +30,8 @@ static int find_numbers(const struct prog *p, struct number_place *out)
 		for (int k = 0; forward[i] && op->family != F_INPUT && k < op->nparam; k++) {
 			const struct param *q = &op->param[k];
 			const struct arg *g = &p->node[i].arg[k];
-			const bool position = q->kind == K_INDEX && q->role == R_ANY && g->tag == ARG_INT && g->i.value >= 0;
+			const bool position = q->kind == K_INDEX && q->role == R_ANY && g->tag == ARG_INT && g->i.value >= 0
+				&& g->i.value <= INT32_MAX; /* the end that graphs write for "all" stays */
 			const bool sizes = q->kind == K_SIZE && q->role != R_REPEAT && q->role != R_STRIDED && g->tag == ARG_INTS;
 			if (position && n < MAX_PLACES)
 				out[n++] = (struct number_place){i, k, -1};

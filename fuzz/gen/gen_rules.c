@@ -57,8 +57,7 @@ bool writable(struct world *w, int node)
 
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */
 
-/* Operands of argument k: at most MAX_LIST. */
-static int operands(const struct node *n, int k, const int **out)
+int arg_operands(const struct node *n, int k, const int **out)
 {
 	if (n->arg[k].tag == ARG_TENSOR) {
 		*out = &n->arg[k].node;
@@ -71,7 +70,7 @@ static int operands(const struct node *n, int k, const int **out)
 static bool arg_grad(const struct world *w, const struct node *n, int k)
 {
 	const int *v;
-	for (int i = 0, c = operands(n, k, &v); i < c; i++)
+	for (int i = 0, c = arg_operands(n, k, &v); i < c; i++)
 		if (v[i] >= 0 && has_grad(w, v[i]))
 			return true;
 	return false;
@@ -138,7 +137,7 @@ static struct sizes gather_sizes(struct world *w, const struct node *n)
 		const struct param *q = &op_info[n->op].param[k];
 		const int *v;
 		int b = 0;
-		for (int i = 0, c = operands(n, k, &v); i < c; i++) {
+		for (int i = 0, c = arg_operands(n, k, &v); i < c; i++) {
 			if (v[i] < 0 || role_selects(q->role))
 				continue;
 			const struct meta *m = w->p->node[v[i]].nout ? node_meta(w->p, v[i]) : NULL;
@@ -240,7 +239,7 @@ static bool admit_write(struct world *w, const struct node *n, bool grad, const 
 		if (s->what >= SAVE_RESULT || s->what == A_INPLACE_self || !(s->when == SAVE_ANY || arg_grad(w, n, s->when)))
 			continue;
 		const int *v;
-		for (int j = 0, c = operands(n, s->what, &v); j < c; j++)
+		for (int j = 0, c = arg_operands(n, s->what, &v); j < c; j++)
 			if (v[j] >= 0 && w->fact[v[j]].home == w->fact[self].home)
 				return false;
 	}
@@ -264,7 +263,7 @@ static void record_saves(struct world *w, int node)
 			continue;
 		}
 		const int *v;
-		for (int j = 0, c = operands(n, s->what, &v); j < c; j++)
+		for (int j = 0, c = arg_operands(n, s->what, &v); j < c; j++)
 			if (v[j] >= 0)
 				home_of(w, v[j])->saved = true;
 	}
@@ -311,7 +310,7 @@ static bool negates_bool(const struct world *w, const struct node *n)
 	bool grad = false;
 	for (int other = 0; other < op_info[n->op].nparam; other++)
 		grad |= other != k && arg_grad(w, n, other);
-	return k >= 0 && grad && operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
+	return k >= 0 && grad && arg_operands(n, k, &v) == 1 && node_meta(w->p, *v)->dtype == DT_B8;
 }
 
 /* Floats of which no gradients are taken. */

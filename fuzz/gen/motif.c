@@ -39,8 +39,9 @@ static bool read_graph(struct prog *out, struct arena *a, int number, struct err
 
 struct cut {
 	struct prog *p;
-	bool in[MAX_NODES];   /* an operator of the piece */
-	bool edge[MAX_NODES]; /* what it reads from outside: an input */
+	bool in[MAX_NODES];      /* an operator of the piece */
+	bool edge[MAX_NODES];    /* what it reads from outside: an input */
+	bool history[MAX_NODES]; /* what such integers are computed from */
 };
 
 static bool is_operator(const struct prog *p, int i) { return node_is_run(&p->node[i]) && !node_is_sym(&p->node[i]); }
@@ -81,10 +82,11 @@ static void grow(struct cut *k, struct choices *c)
 }
 
 /* What no input can stand for: several results at once, numbers of the program, and integers, which may be positions. */
-static bool must_be_computed(const struct prog *p, int i)
+static bool must_be_computed(const struct cut *k, int i)
 {
-	const struct node *n = &p->node[i];
-	return node_is_sym(n) || n->nout != 1 || op_info[n->op].nret != 1 || dtype_is_int(n->out[0].meta.dtype);
+	const struct node *n = &k->p->node[i];
+	const bool several = n->nout != 1 || op_info[n->op].nret != 1;
+	return is_operator(k->p, i) && (k->history[i] || several || dtype_is_int(n->out[0].meta.dtype));
 }
 
 /* Backwards, so that what comes with the piece is seen, too. */
@@ -92,16 +94,22 @@ static void close_cut(struct cut *k)
 {
 	for (int i = k->p->nnode - 1; i >= 0; i--) {
 		bool read[MAX_NODES] = {false};
-		if (k->edge[i] && must_be_computed(k->p, i)) {
+		const bool computed = must_be_computed(k, i);
+		if (k->edge[i] && (computed || node_is_sym(&k->p->node[i]))) {
 			k->in[i] = true;
 			k->edge[i] = false;
 		}
 		if (!k->in[i])
 			continue;
 		node_mark_operands(k->p, &k->p->node[i], read);
-		for (int j = 0; j < i; j++)
+		const bool integers = computed && (k->history[i] || dtype_is_int(k->p->node[i].out[0].meta.dtype));
+		for (int j = 0; j < i; j++) {
 			k->edge[j] |= read[j] && !k->in[j];
+			k->history[j] |= read[j] && integers;
+		}
 	}
+	for (int i = 0; i < k->p->nnode; i++) /* several results are read one by one */
+		k->in[i] |= k->p->node[i].op == OP_getitem && k->in[k->p->node[i].arg[A_getitem_self].node];
 }
 
 static void become_input(struct prog *p, int i, bool grad)
@@ -176,14 +184,15 @@ static void resize(struct prog *p, struct arena *a, struct choices *c)
 	static const enum dtype other[] = {DT_F64, DT_BF16, DT_F16};
 	int64_t size[MAX_SHRINK_SIZES];
 	const int n = shrink_sizes(size, p);
-	for (int i = 0; i < n && !names_elements(p); i++) {
+	const bool fixed = names_elements(p);
+	for (int i = 0; i < n && !fixed; i++) {
 		struct prog q;
 		struct err err = {0};
 		bool moved = false;
 		if (choose_chance(c, 50) && vary_size(&q, p, size[i], to[choose_below(c, ARRAY_LEN(to))], &moved, a, &err) && is_small(&q))
 			*p = q;
 	}
-	if (choose_chance(c, 30)) {
+	if (!fixed && choose_chance(c, 30)) {
 		struct prog q;
 		struct err err = {0};
 		if (vary_dtype(&q, p, DT_F32, other[choose_below(c, ARRAY_LEN(other))], a, &err))

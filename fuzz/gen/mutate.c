@@ -189,6 +189,7 @@ static int copy_operator(struct replay *r, const struct node *n)
 		int tuple = r->to[n->arg[A_getitem_self].node], there = find_getitem(r, n);
 		if (there >= 0 || tuple < 0 || op_info[p->node[tuple].op].nret == 1 || p->node[tuple].nout <= node_int(n, A_getitem_index))
 			return there;
+		c.other = r->other[tuple];
 	} else {
 		c = operands_changed(r, n);
 		if (!still_fits(r, n, &c))
@@ -542,10 +543,20 @@ static bool is_small(const struct prog *p)
 	return n <= MAX_ELEMENTS;
 }
 
+static bool computes_positions(const struct prog *p, const struct node *n)
+{
+	const int *v;
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		for (int i = 0, c = role_is_positions(op_info[n->op].param[k].role) ? arg_operands(n, k, &v) : 0; i < c; i++)
+			if (v[i] >= 0 && !node_is_input(&p->node[v[i]]))
+				return true;
+	return false;
+}
+
 bool names_elements(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_max_pool2d_with_indices_backward)
+		if (p->node[i].op == OP_max_pool2d_with_indices_backward || computes_positions(p, &p->node[i]))
 			return true;
 	return false;
 }
@@ -560,7 +571,9 @@ static void vary(struct prog *p, enum mutation kind, struct world *w, struct are
 	struct err err = {0};
 	int n = shrink_sizes(size, p), row = pick_row(p, true, w->c);
 	enum dtype to;
-	if (kind == MUTATE_SIZE && n && !names_elements(p)
+	if (names_elements(p))
+		return;
+	if (kind == MUTATE_SIZE && n
 		&& vary_size(&q, p, size[choose_below(w->c, (uint64_t)n)], sizes[choose_below(w->c, ARRAY_LEN(sizes))], &moved, a, &err)
 		&& is_small(&q))
 		*p = q;

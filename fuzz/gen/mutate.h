@@ -40,7 +40,7 @@ extern const char *const mutation_name[NMUTATIONS];
 bool mutate_program(struct prog *out, const struct prog *parent, const struct prog *donor, struct arena *a, struct choices *c,
 	const struct policy *pol, int64_t done[NMUTATIONS], struct err *err);
 
-/* Has it data that name elements of windows, which nobody checks? They would name others in other sizes. */
+/* Has it positions that are computed, or data that name elements of windows? In other sizes they would name others, or none. */
 bool names_elements(const struct prog *p);
 
 #endif

@@ -1,10 +1,11 @@
 /* mutant_test.c: mutants of generated programs, and mutants of those: each is as valid as a generated program (it reads back, validates,
  * runs on the interpreter in every call, the reference agrees), the same choices make the same one, every kind of change happens, and
- * operators, dtypes and rows stay within what the policy allows. */
+ * operators, dtypes and rows stay within what the policy allows. Pieces of the motifs' graphs, and what is made of them, are valid, too. */
 #include <stdlib.h>
 
 #include "eager/run/interp.h"
 #include "fuzz/gen/gen.h"
+#include "fuzz/gen/motif.h"
 #include "fuzz/gen/mutate.h"
 #include "fuzz/triage/verdict.h"
 #include "tests/test.h"
@@ -111,6 +112,45 @@ static void mutants_are_valid(void)
 	arena_free(&a);
 }
 
+/* A library that is read no more would leave nothing but generated programs. */
+static void motifs_are_valid(void)
+{
+	enum { PROGRAMS = 300 };
+	int64_t verdict[NVERDICTS] = {0}, rows = 0, none = 0;
+	bool used[MAX_OPS] = {false};
+	struct arena a;
+	arena_init(&a);
+	EXPECT(motif_graphs() > 100, "%d graphs", motif_graphs());
+	for (int i = 0; i < PROGRAMS; i++) {
+		struct choices c;
+		struct policy pol;
+		struct prog piece, p;
+		struct err err = {0};
+		arena_reset(&a);
+		choices_from_seed(&c, mix64(first_seed * 7919 + (uint64_t)i));
+		draw_policy(&pol, NULL, &c);
+		EXPECT(motif_piece(&piece, &a, &c, &err), "%s", err.msg);
+		EXPECT(prog_validate(&piece, &err), "%s\n%s", err.msg, prog_text(&piece, &a));
+		for (int k = 0; k < piece.nnode; k++)
+			used[piece.node[k].op] = true;
+		const bool made = motif_program(&p, &a, &c, &pol, &err);
+		choices_free(&c);
+		none += !made;
+		if (!made)
+			continue;
+		rows += prog_operators(&p);
+		expect_valid(&p, &a, verdict);
+	}
+	int operators = 0;
+	for (int op = 0; op < op_nrows; op++)
+		operators += used[op] && op_info[op].family != F_INPUT;
+	EXPECT(none < PROGRAMS / 10, "%" PRId64 " of %d pieces made no program", none, PROGRAMS);
+	EXPECT(operators > 50, "%d operators", operators);
+	printf("%d graphs, pieces of %d operators, %.1f rows a program, %" PRId64 " pass, %" PRId64 " unjudged, %" PRId64 " none\n",
+		motif_graphs(), operators, (double)rows / PROGRAMS, verdict[VD_PASS], verdict[VD_UNJUDGED], none);
+	arena_free(&a);
+}
+
 /* The texts of 200 steps. */
 static void chain_text(struct strbuf *sb, uint64_t seed)
 {
@@ -181,6 +221,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		first_seed = (uint64_t)atoll(argv[2]);
 	RUN(mutants_are_valid);
+	RUN(motifs_are_valid);
 	RUN(same_choices_same_mutants);
 	RUN(limits_hold);
 	return TEST_END();
