@@ -1,6 +1,7 @@
 /* opcall.c: the C side of the differential test against PyTorch (rules_torch.py): one operator call per request.
  *
  *   opcall --ops          prints the op table as JSON lines, for a generator that is driven by kinds and roles
+ *   opcall --reads NAME... prints those of ATen's names, without "aten.", that graphs may have: rows, and what is read as others
  *   opcall < requests     request: "CALL <bytes of program> <storages> <cotangents> <gradients>\n" (a bit per argument), the program's
  *                         text, then one line of hex per input storage and per result's cotangent ("-": zeros, no bytes).
  *                         The last node is the call; everything before it is inputs.
@@ -10,6 +11,7 @@
  *   opcall --plant KIND   answers wrongly on purpose (value, stride, dtype, gradient, refuse), so that the test can be tested
  * It calls the columns meta, kern and vjp directly, so that a test needs neither interpreter nor autograd. */
 #include "eager/lang/stated.h"
+#include "eager/lang/text_reader.h"
 #include "eager/ops/vjp.h"
 #include "eager/run/autograd.h"
 #include "eager/run/legality.h"
@@ -408,11 +410,24 @@ static void put_op(int op)
 	printf("]}\n");
 }
 
+static bool reads(const char *name)
+{
+	char full[2 * MAX_NAME];
+	snprintf(full, sizeof full, strchr(name, '.') ? "aten.%s" : "aten.%s.default", name);
+	return op_find(name) >= 0 || rename_knows(full) || expand_knows(full);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && str_eq(argv[1], "--ops")) {
 		for (int op = 0; op < op_nrows; op++)
 			put_op(op);
+		return 0;
+	}
+	if (argc > 1 && str_eq(argv[1], "--reads")) {
+		for (int i = 2; i < argc; i++)
+			if (reads(argv[i]))
+				puts(argv[i]);
 		return 0;
 	}
 	const char *plant = argc > 2 && str_eq(argv[1], "--plant") ? argv[2] : "";

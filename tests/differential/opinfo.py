@@ -2,16 +2,21 @@
 """What PyTorch's own samples ask of our rows: each call that the samples of an OpInfo make of a row of the op table, run by both.
 
 opinfo.py OPCALL [--dtypes f32,i64,...] [--ops NAME,...] [--most N] [--show N]
+opinfo.py OPCALL --samples [--dtypes ...] [--ops ...] [--show N]
 
 A sample runs under a dispatch mode, which sees the calls that reach ATen's kernels. A call is written down as a program of inputs and
 one row; calls of one text are one call. Counted, by row and reason: calls that PyTorch runs and our reader or kernel refuses, calls
 whose argument a row does not have, and calls whose results or gradients differ.
+--samples: how many samples (forward, and in place where the OpInfo has that) call nothing but what the language can say, and what the
+others call, by kind: what is no tensor of ours (complex, sparse), random, a matrix factorisation or Fourier transform, a Python number as
+result, data-dependent sizes; the overloads that most samples lack. No call is run.
 Exit status: 0 if nothing differs and at most N calls are refused, else 1.
 """
 from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 import types
 import unittest
@@ -163,6 +168,95 @@ def run(opcall, recorder):
     return len(every), refused, differ, texts
 
 
+class Names(TorchDispatchMode):
+    """The overloads that a sample calls; `ours`: each tensor is one that a program can hold."""
+
+    def __init__(self):
+        super().__init__()
+        self.names, self.ours = set(), True
+
+    def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.names.add(str(func).removeprefix("aten.").removesuffix(".default"))
+        for tensor in torch.utils._pytree.tree_leaves((args, kwargs, result)):
+            if isinstance(tensor, torch.Tensor):
+                self.ours &= tensor.layout == torch.strided and tensor.dtype in calls.NAME
+        return result
+
+
+SAYS_NO_ROW = {"detach", "lift_fresh", "alias"}     # a graph has no line for them, or one that is read as nothing
+KINDS = (
+    ("random", re.compile(r"rand|bernoulli|multinomial|normal|exponential|geometric|uniform|cauchy|native_dropout|poisson|rrelu|fractional")),
+    ("linear algebra, Fourier", re.compile(r"_?linalg_|_fft|cholesky|lu_|ormqr|geqrf|householder|svd|qr|triangular_solve|logdet|_cdist")),
+    ("a Python number as result", re.compile(r"equal$|allclose|_local_scalar_dense|is_nonzero|is_same_size")),
+    ("sizes that are data", re.compile(r"unique|resize|histogramdd|segment_reduce|sparse")),
+    ("special functions", re.compile(r"special_|polygamma|mvlgamma|igamma")),
+)
+
+
+def kind_of(name):
+    return next((kind for kind, words in KINDS if words.match(name)), "rows")
+
+
+def called(info, sample, which):
+    """What one sample calls; None: PyTorch refuses it."""
+    names, first = Names(), sample.input
+    if which is info.inplace_variant and isinstance(first, torch.Tensor):
+        first = first.clone()
+    torch.manual_seed(0)
+    try:
+        with names:
+            which(first, *sample.args, **sample.kwargs)
+    except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing of ours
+        return None
+    return names
+
+
+def samples(dtypes, only):
+    """(OpInfo, in place?, what it calls) of each sample that PyTorch runs."""
+    from torch.testing._internal.common_methods_invocations import op_db
+    for info in op_db:
+        for name in dtypes:
+            if calls.DT[name] not in info.dtypes or (only and info.name not in only):
+                continue
+            try:
+                for sample in info.sample_inputs("cpu", calls.DT[name], requires_grad=False):
+                    for which in filter(None, (info.op, info.inplace_variant)):
+                        names = called(info, sample, which)
+                        if names:
+                            yield info.name, which is not info.op, names
+            except Exception:  # noqa: BLE001 - no samples of this dtype
+                continue
+
+
+def coverage(opcall, opt):
+    every = list(samples(opt.dtypes.split(","), set(filter(None, opt.ops.split(",")))))
+    names = sorted(set().union(*(n.names for _, _, n in every)))
+    known = set(subprocess.run([opcall, "--reads", *names], capture_output=True, text=True, check=True).stdout.split()) | SAYS_NO_ROW
+    said, kinds, lacking, of = Counter(), Counter(), Counter(), {}
+    for info, written, n in every:
+        said[written, "all"] += 1
+        missing = n.names - known
+        if n.ours and not missing:
+            said[written, "said"] += 1
+            continue
+        kind = "complex, sparse or quantized" if not n.ours else max(map(kind_of, missing), key=lambda k: k != "rows")
+        kinds[kind] += 1
+        for name in missing if n.ours else ():
+            lacking[name] += 1
+            of.setdefault(name, set()).add(info)
+    for written, form in (False, "forward"), (True, "in place"):
+        print(f"{form}: {said[written, 'said']} of {said[written, 'all']} samples can be said "
+              f"({100 * said[written, 'said'] / max(said[written, 'all'], 1):.1f} %)")
+    total = said[False, "all"] + said[True, "all"]
+    for kind, n in kinds.most_common():
+        print(f"  {n:6} ({100 * n / total:4.1f} %) {kind}")
+    print("overloads that are missing, and of how many samples:")
+    for name, n in lacking.most_common(opt.show):
+        print(f"  {n:6} {name:34} {kind_of(name):26} {', '.join(sorted(of[name]))[:70]}")
+    return 0 if total else 1
+
+
 def show(title, counter, texts, most):
     print(f"{title}: {sum(counter.values())}")
     for key, n in counter.most_common(most):
@@ -177,9 +271,12 @@ def main():
     ap.add_argument("--ops", default="")
     ap.add_argument("--most", type=int, default=0)
     ap.add_argument("--show", type=int, default=200)
+    ap.add_argument("--samples", action="store_true")
     opt = ap.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    if opt.samples:
+        return coverage(opt.opcall, opt)
     recorder = record(calls.read_table(opt.opcall), opt.dtypes.split(","), set(filter(None, opt.ops.split(","))))
     total, refused, differ, texts = run(opt.opcall, recorder)
     show("calls of rows with an argument that the row lacks", recorder.unwritten, texts, opt.show)
