@@ -156,6 +156,8 @@ class Example:
         if role == "whole":     # of self [2, 3]
             names = {q["name"] for q in self.op["params"] if q["role"] == role}
             return next(v for v in WHOLE if v.keys() == names)[name]
+        if kind == "Dim" and any(q["role"] == "insert_distinct" for q in self.op["params"]):
+            return 0
         if kind == "Dim":
             plain = int(role == "distinct" or name == "dim1" and "default" not in p)
             pair = any(q["role"] == "distinct" for q in self.op["params"])
