@@ -55,7 +55,7 @@ static bool draw_dim(struct world *w, struct making *m, int k)
 	int before = q->role == R_DISTINCT ? dim_arg(m, 0) : q->role == R_INSERT_DISTINCT ? (int)from_front(m->arg[k - 1].i.value, n) : -1;
 	if (q->role == R_DISTINCT && n < 2)
 		return false;
-	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
+	bool splits = op_info[m->op].nret < 0 && m->meta.rank && q->role == R_ANY;
 	if (q->optional && chance(w, PF_plain))
 		return true;
 	if (!w->lane && keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n
@@ -427,6 +427,19 @@ static bool value_CHUNK(struct world *w, struct making *m, int k)
 {
 	int64_t n = dim_size(m), least = (n + MAX_OUTS - 1) / MAX_OUTS;
 	m->arg[k] = arg_int(choose_int(w->c, MAX(least, 1), MAX(n, 1)));
+	return true;
+}
+
+/* Some of them empty. */
+static bool value_PIECES(struct world *w, struct making *m, int k)
+{
+	int64_t piece[6], left = dim_size(m);
+	const int n = (int)choose_int(w->c, 1, ARRAY_LEN(piece));
+	for (int i = 0; i < n; i++) {
+		piece[i] = i == n - 1 ? left : choose_int(w->c, 0, left);
+		left -= piece[i];
+	}
+	m->arg[k] = arg_ints(w->p, piece, n);
 	return true;
 }
 

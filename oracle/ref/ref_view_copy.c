@@ -26,7 +26,24 @@ static const sid *at_places(struct ref_ctx *c, const sid *ids, const struct meta
 	return out;
 }
 
-/* Result 0: the view that `view` gives of argument 0. adds: its backward adds to zeros, in the dtype of self. */
+/* Result k, which is a view of `self` seen as contiguous until now. adds: its backward adds to zeros, in the dtype of self. */
+static bool give_copy(struct ref_ctx *c, int k, const struct ref_tensor *self, bool adds)
+{
+	const struct meta m = c->out[k].meta;
+	const int64_t n = meta_numel(&m);
+	if (c->t->over || n > c->t->limit.nodes)
+		return ref_unsupported(c, "too many scalars");
+	const sid *ids = at_places(c, elements(c, self, &m), &m);
+	if (adds && c->grad && dtype_is_float(m.dtype) && n > 0) {
+		const sid first = tape_map1(c->t, SF_COPY, m.dtype, ids, n);
+		if (!c->t->over)
+			c->t->block[c->t->nblock - 1].lc = LC_ACCUM;
+		ids = ref_ids_block(c, first, n);
+	}
+	return ref_out_ids(c, k, m.dtype, m.size, m.rank, NULL, ids);
+}
+
+/* The views that `view` gives of argument 0. */
 static bool copy_of(struct ref_ctx *c, ref_fn *view, bool adds)
 {
 	const struct ref_tensor *self = c->in[0];
@@ -38,18 +55,10 @@ static bool copy_of(struct ref_ctx *c, ref_fn *view, bool adds)
 	c->in[0] = self;
 	if (!ok)
 		return false;
-	const struct meta m = c->out[0].meta;
-	const int64_t n = meta_numel(&m);
-	if (c->t->over || n > c->t->limit.nodes)
-		return ref_unsupported(c, "too many scalars");
-	const sid *ids = at_places(c, elements(c, self, &m), &m);
-	if (adds && c->grad && dtype_is_float(m.dtype) && n > 0) {
-		const sid first = tape_map1(c->t, SF_COPY, m.dtype, ids, n);
-		if (!c->t->over)
-			c->t->block[c->t->nblock - 1].lc = LC_ACCUM;
-		ids = ref_ids_block(c, first, n);
-	}
-	return ref_out_ids(c, 0, m.dtype, m.size, m.rank, NULL, ids);
+	for (int k = 0; k < c->nout; k++)
+		if (!give_copy(c, k, self, adds))
+			return false;
+	return true;
 }
 
 REFERENCE(view_copy, VIEW) { return copy_of(c, ref_reshape, false); }
@@ -67,3 +76,6 @@ REFERENCE(diagonal_copy, ANEW) { return copy_of(c, ref_diagonal, false); }
 REFERENCE(unfold_copy, ANEW) { return copy_of(c, ref_unfold, true); }
 REFERENCE(alias_copy, SELF) { return copy_of(c, ref_alias, false); }
 REFERENCE(detach_copy, ANEW) { return copy_of(c, ref_alias, false); }
+REFERENCE(split_copy, ANEW) { return copy_of(c, ref_split, false); }
+REFERENCE(split_with_sizes_copy, ANEW) { return copy_of(c, ref_split_with_sizes, false); }
+REFERENCE(unbind_copy, ANEW) { return copy_of(c, ref_unbind, false); }

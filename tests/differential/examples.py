@@ -174,6 +174,8 @@ class Example:
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]
             return GROUPED[name]
+        if role == "pieces" and self.choice.get("dim"):     # of self [2, 3]
+            return [1, 2]
         if kind in ("Size", "Ints") and p["example"]:
             return json.loads(p["example"])
         if kind == "Index":
