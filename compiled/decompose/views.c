@@ -83,10 +83,17 @@ static void split(struct decomposition *d)
 
 RULE(split_Tensor) { split(d); }
 RULE(unsafe_split_Tensor) { split(d); }
+RULE(split_with_sizes) { split(d); }
+RULE(unsafe_split_with_sizes) { split(d); }
+RULE(split_copy_Tensor) { split(d); }
+RULE(split_with_sizes_copy) { split(d); }
 
-RULE(unbind_int)
+static void unbind(struct decomposition *d)
 {
 	const int dim = dim_of(int_arg(d, A_unbind_int_dim), operand_meta(d, A_unbind_int_self));
 	for (int k = 0; k < d->n->nout; k++)
 		d->out[k] = selected(d, d->in[A_unbind_int_self], dim, k);
 }
+
+RULE(unbind_int) { unbind(d); }
+RULE(unbind_copy_int) { unbind(d); }

@@ -99,7 +99,9 @@ enum {
 	FILLED_scalar_tensor = WITH_ARGUMENTS,
 	FILLED_arange = WITH_ARGUMENTS,
 	FILLED_arange_start = WITH_ARGUMENTS,
-	FILLED_arange_start_step = WITH_ARGUMENTS
+	FILLED_arange_start_step = WITH_ARGUMENTS,
+	FILLED_eye = WITH_ARGUMENTS,
+	FILLED_eye_m = WITH_ARGUMENTS
 };
 static const uint8_t filled_with[NOPS] = {
 #define ROW_F_FACTORY(id) [OP_##id] = FILLED_##id,

@@ -32,6 +32,8 @@ enum {
 	INVERSE_getitem = INV_OF_LIST,
 	INVERSE_split_Tensor = INV_OF_SLICES,
 	INVERSE_unsafe_split_Tensor = INV_OF_SLICES,
+	INVERSE_split_with_sizes = INV_OF_SLICES,
+	INVERSE_unsafe_split_with_sizes = INV_OF_SLICES,
 	INVERSE_unbind_int = INV_OF_SELECTS,
 	INVERSE_alias = INV_ITSELF,
 	INVERSE_detach = INV_ITSELF,
@@ -299,8 +301,11 @@ static int scatter_entry(struct functional *f, const struct node *n, int64_t k, 
 	if (inverse[n->op] == INV_OF_SELECTS)
 		return emit_select_scatter(&f->b, base, part, node_int(n, A_unbind_int_dim), k);
 	CHECK(inverse[n->op] == INV_OF_SLICES);
-	int64_t size = node_int(n, A_split_Tensor_split_size), dim = node_int(n, A_split_Tensor_dim);
-	int64_t start = k * size, length = build_meta(&f->b, part)->size[dim < 0 ? dim + build_meta(&f->b, part)->rank : dim];
+	const struct arg *piece = &n->arg[A_split_Tensor_split_size];
+	int64_t dim = node_int(n, A_split_Tensor_dim), start = piece->tag == ARG_INTS ? 0 : k * node_int(n, A_split_Tensor_split_size);
+	for (int i = 0; piece->tag == ARG_INTS && i < k; i++)
+		start += piece->ints[i].value;
+	const int64_t length = build_meta(&f->b, part)->size[dim < 0 ? dim + build_meta(&f->b, part)->rank : dim];
 	return emit_slice_scatter(&f->b, base, part, dim, start, start + length, 1);
 }
 

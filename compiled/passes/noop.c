@@ -24,6 +24,7 @@ enum unchanged {
 static const uint8_t unchanged[NOPS] = {
 	[OP_clone] = UNCHANGED_ALWAYS,
 	[OP_lift_fresh_copy] = UNCHANGED_ALWAYS,
+	[OP_alias_copy] = UNCHANGED_ALWAYS,
 	[OP_to_copy] = UNCHANGED_ALWAYS,
 	[OP_slice_scatter] = UNCHANGED_OVERWRITTEN,
 	[OP_add_Tensor] = UNCHANGED_ADDED,

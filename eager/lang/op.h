@@ -145,8 +145,9 @@ struct param {
 	bool holes;        /* Tensor?[] */
 	bool kwonly;       /* after `*` */
 	bool has_default;
-	bool dflt_none;            /* default is None */
-	struct scalar dflt;        /* K_DIM..K_BOOL, K_SCALAR, K_FLOAT; K_BOOL in .i; K_INTS: an SC_INT is both entries, else there are none */
+	bool dflt_none; /* default is None */
+	/* K_DIM..K_BOOL, K_SCALAR, K_FLOAT; K_BOOL in .i; K_INTS: an SC_INT is both entries, else there are none; K_DIMS: the first of two */
+	struct scalar dflt;
 	const char *dflt_str;      /* K_STR, K_DTYPE and K_FORMAT */
 	bool is_alias, is_written; /* (a), (a!) */
 };

@@ -232,6 +232,10 @@ static void default_value(const char *kind, char text[32])
 	} else if (eat("[]")) {
 		if (!str_eq(kind, "K_DIMS") && !str_eq(kind, "K_INTS"))
 			fail("[] is a default for lists only");
+	} else if (eat("[0, 1]")) {
+		if (!str_eq(kind, "K_DIMS"))
+			fail("[0, 1] is a default for dims only");
+		sb_printf(&table, ", .dflt = {SC_INT, 0, 0}");
 	} else if (str_eq(kind, "K_STR") || str_eq(kind, "K_DTYPE") || str_eq(kind, "K_FORMAT")) {
 		word(w, sizeof w, "_");
 		sb_printf(&table, ", .dflt_str = \"%s\"", w);

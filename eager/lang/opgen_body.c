@@ -180,7 +180,7 @@ static void row_body(struct strbuf *out, const struct table_row *row, const stru
 {
 	struct expr_parser p = {.row = row, .args = all, .what = "body", .at = row->body, .out = out};
 	p.after_row = "\t\tif (b->refusal.msg[0])\n\t\t\treturn;\n";
-	sb_printf(out, "\nstatic void body_%s(struct body *x)\n{\n\tstruct build *b = x->b;\n", row->id);
+	sb_printf(out, "\nstatic void body_%s(struct body *x)\n{\n\tstruct build *b = x->b;\n\t(void)b;\n", row->id);
 	for (int k = 0; k < args->n; k++)
 		read_argument(&p, args, k);
 	sb_puts(out, "\t{\n");

@@ -79,12 +79,12 @@ void opgen_emit(struct strbuf *out, const struct row_args *args)
 			continue;
 		sb_puts(out, "\n");
 		signature(out, i, &args[i]);
-		sb_printf(out, "\n{\n\tstruct node *n = build_begin(b, OP_%s);\n", opgen_rows[i].id);
+		sb_printf(out, "\n{\n\tstruct node *row = build_begin(b, OP_%s);\n", opgen_rows[i].id);
 		for (int k = 0; k < args[i].n; k++) {
 			const struct emit_kind *kind = kind_of(args[i].kind[k]);
 			if (!kind->params)
 				continue;
-			sb_printf(out, "\tn->arg[%d] = ", k);
+			sb_printf(out, "\trow->arg[%d] = ", k);
 			substitute(out, args[i].optional[k] && kind->maybe_arg ? kind->maybe_arg : kind->arg, args[i].name[k]);
 			sb_puts(out, ";\n");
 		}

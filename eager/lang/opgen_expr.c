@@ -283,7 +283,7 @@ struct word {
 	const char *name, *function;
 	enum value_kind result;
 	int narg;
-	enum value_kind arg[2];
+	enum value_kind arg[4];
 	int rows; /* that it may append */
 };
 static const struct word words[] = {
@@ -300,6 +300,9 @@ static const struct word words[] = {
 	{"count", "body_count", V_INT, 2, {V_TENSOR, V_INTS}, 0},
 	{"len", "body_len", V_INT, 1, {V_INTS}, 0},
 	{"quotient", "body_quotient", V_INT, 2, {V_INT, V_INT}, 0},
+	{"entry", "body_entry", V_INT, 2, {V_INTS, V_INT}, 0},
+	{"largest", "body_largest", V_REAL, 1, {V_DTYPE}, 0},
+	{"embedded", "body_embedded", V_INTS, 4, {V_TENSOR, V_INT, V_INT, V_INT}, 0},
 	{"last", "body_last", V_INTS, 1, {V_INT}, 0},
 	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},

@@ -19,6 +19,9 @@
  *     given(v)     is argument or cotangent v there?
  *     rank(x), numel(x), size(x, d), sizes(x), count(x, dims): sizes;  len(l): entries of a list
  *     quotient(n, m): n / m, rounded down
+ *     entry(l, i): entry i of a list of dimensions
+ *     largest(t): the largest finite number of a float dtype, 0 of another
+ *     embedded(x, offset, i, j): sizes of x, its last one gone, with two new dims i and j of which it is a diagonal
  *     last(n): [-n, ..., -1];  first(n): [0, ..., n - 1]
  *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
  *     real(s)      the number that scalar s is;  real_or(s, x): x if it is None

@@ -78,7 +78,9 @@ void prog_defaults(struct prog *p, int node)
 			break;
 		}
 		case K_DIMS:
-		case K_INTS: n->arg[k] = arg_ints(p, (const int64_t[]){q->dflt.i, q->dflt.i}, q->dflt.kind == SC_INT ? 2 : 0); break;
+		case K_INTS:
+			n->arg[k] = arg_ints(p, (const int64_t[]){q->dflt.i, q->dflt.i + (q->kind == K_DIMS)}, q->dflt.kind == SC_INT ? 2 : 0);
+			break;
 		default: BUG("%s.%s: no default of this kind", op->name, q->name);
 		}
 	}

@@ -108,7 +108,13 @@ static int could_be_neg(const struct prog *p, const struct node *n)
 }
 
 /* The row that gives one of several views alone: every row with T_MULTI_VIEW states it. */
-enum { PART_split_Tensor = OP_slice_Tensor, PART_unsafe_split_Tensor = OP_slice_Tensor, PART_unbind_int = OP_select_int };
+enum {
+	PART_split_Tensor = OP_slice_Tensor,
+	PART_unsafe_split_Tensor = OP_slice_Tensor,
+	PART_split_with_sizes = OP_slice_Tensor,
+	PART_unsafe_split_with_sizes = OP_slice_Tensor,
+	PART_unbind_int = OP_select_int
+};
 static const uint16_t part_of[NOPS] = {
 #define ROW_T_MULTI_VIEW(id) [OP_##id] = PART_##id + 1,
 #include "generated/op_groups.def"
@@ -119,7 +125,11 @@ static const uint16_t part_of[NOPS] = {
 static int plainer_part(const struct node *n)
 {
 	const int part = part_of[n->op] - 1;
-	return part == OP_slice_Tensor && n->arg[A_split_Tensor_split_size].i.expr >= 0 ? -1 : part;
+	const struct arg *length = &n->arg[A_split_Tensor_split_size];
+	bool symbol = length->tag == ARG_INT && length->i.expr >= 0;
+	for (int i = 0; length->tag == ARG_INTS && i < length->n; i++)
+		symbol |= length->ints[i].expr >= 0;
+	return part == OP_slice_Tensor && symbol ? -1 : part;
 }
 
 /* Any write could be zero_. */
@@ -193,11 +203,18 @@ static void plainer_parts(struct prog *q, int node, int op)
 		}
 		const struct arg dim = of->arg[A_split_Tensor_dim];
 		const struct meta *m = node_meta(q, of->arg[A_split_Tensor_self].node);
-		const int64_t step = of->arg[A_split_Tensor_split_size].i.value, size = m->size[dim.i.value + (dim.i.value < 0 ? m->rank : 0)];
+		const struct arg *length = &of->arg[A_split_Tensor_split_size];
+		int64_t start = 0, end = m->size[dim.i.value + (dim.i.value < 0 ? m->rank : 0)];
+		for (int64_t k = 0; length->tag == ARG_INTS && k <= index; k++)
+			end = (start = k ? end : 0) + length->ints[k].value;
+		if (length->tag == ARG_INT) {
+			start = index * length->i.value;
+			end = MIN(start + length->i.value, end);
+		}
 		n->arg[A_slice_Tensor_self] = of->arg[A_split_Tensor_self];
 		n->arg[A_slice_Tensor_dim] = dim;
-		n->arg[A_slice_Tensor_start] = arg_int(index * step);
-		n->arg[A_slice_Tensor_end] = arg_int(MIN((index + 1) * step, size));
+		n->arg[A_slice_Tensor_start] = arg_int(start);
+		n->arg[A_slice_Tensor_end] = arg_int(end);
 		n->arg[A_slice_Tensor_step] = arg_int(1);
 	}
 }

@@ -110,7 +110,7 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 	case ARG_FORMAT: return str_eq(memory_format_name[a->format], q->dflt_str);
 	case ARG_INTS:
 		for (int i = 0; i < a->n; i++)
-			if (a->ints[i].expr >= 0 || a->ints[i].value != q->dflt.i)
+			if (a->ints[i].expr >= 0 || a->ints[i].value != q->dflt.i + (q->kind == K_DIMS ? i : 0))
 				return false;
 		return a->n == (q->dflt.kind == SC_INT ? 2 : 0);
 	case ARG_SCALAR:

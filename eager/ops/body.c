@@ -15,7 +15,7 @@ bool body_append(struct body *x)
 		x->out[k] = NO_VALUE;
 		x->strided[k] = false;
 	}
-	op_body[x->n->op](x);
+	op_body[op_computing(x->n->op)](x);
 	return !x->b->refusal.msg[0];
 }
 
@@ -164,8 +164,33 @@ int64_t body_len(const struct build *b, const struct ints *l)
 int64_t body_quotient(const struct build *b, int64_t n, int64_t by)
 {
 	(void)b;
-	CHECK(n >= 0 && by > 0);
-	return n / by;
+	CHECK(by > 0);
+	return n / by - (n % by < 0);
+}
+
+int64_t body_entry(const struct build *b, const struct ints *l, int64_t i)
+{
+	(void)b;
+	CHECK(i < l->n);
+	return l->v[i];
+}
+
+double body_largest(const struct build *b, int dtype)
+{
+	(void)b;
+	return dtype_is_float((enum dtype)dtype) ? dtype_max((enum dtype)dtype) : 0;
+}
+
+struct ints body_embedded(const struct build *b, int x, int64_t offset, int64_t dim1, int64_t dim2)
+{
+	const struct meta *m = build_meta(b, x);
+	const int64_t side = m->size[m->rank - 1] + (offset < 0 ? -offset : offset);
+	struct ints out = {.n = m->rank + 1};
+	int i, j, from = 0;
+	CHECK(m->rank > 0 && dim_wrap(&i, dim1, out.n, NULL) && dim_wrap(&j, dim2, out.n, NULL));
+	for (int d = 0; d < out.n; d++)
+		out.v[d] = d == i || d == j ? side : m->size[from++];
+	return out;
 }
 
 static struct ints consecutive(int64_t from, int64_t n)

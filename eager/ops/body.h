@@ -53,6 +53,9 @@ struct ints body_sizes(const struct build *b, int x);
 int64_t body_count(const struct build *b, int x, const struct ints *dims); /* product of the sizes of dims; of none: of all */
 int64_t body_len(const struct build *b, const struct ints *l);
 int64_t body_quotient(const struct build *b, int64_t n, int64_t by);
+int64_t body_entry(const struct build *b, const struct ints *l, int64_t i);
+double body_largest(const struct build *b, int dtype);
+struct ints body_embedded(const struct build *b, int x, int64_t offset, int64_t dim1, int64_t dim2);
 struct ints body_last(const struct build *b, int64_t n);
 struct ints body_first(const struct build *b, int64_t n);
 bool body_asked(const struct build *b, const bool *l, int64_t i);

@@ -370,3 +370,58 @@ bool meta_log_sigmoid_backward(struct meta_ctx *c)
 		return err_limit(c->err, "operands of other sizes than self");
 	return one_dtype(c, grad, self) && one_dtype(c, buffer, self) && body_takes_self(c) && meta_body(c);
 }
+
+/* ---- moves ---- */
+
+/* A dim out of range: versions differ in when they look and what they say. */
+bool meta_rot90(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_rot90_self];
+	const struct arg *dims = &c->n->arg[A_rot90_dims];
+	int d[2];
+	if (dims->n != 2)
+		return err_set(c->err, "expected total rotation dims == 2, but got dims = %d", dims->n);
+	if (self->rank < 2)
+		return err_set(c->err, "expected total dims >= 2, but got total dims = %d", self->rank);
+	for (int i = 0; i < 2; i++)
+		if (!dim_wrap(&d[i], dims->ints[i].value, self->rank, NULL))
+			return err_limit(c->err, "dim %lld of a tensor of %d", (long long)dims->ints[i].value, self->rank);
+	if (d[0] == d[1])
+		return err_set(c->err, "expected rotation dims to be different, but got dim0 = %lld and dim1 = %lld",
+			(long long)dims->ints[0].value, (long long)dims->ints[1].value);
+	return meta_body(c);
+}
+
+bool meta_diag_embed(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_diag_embed_self];
+	const int64_t offset = node_int(c->n, A_diag_embed_offset);
+	int i, j;
+	if (!meta_room(self, 1, c->err) || !dim_wrap(&i, node_int(c->n, A_diag_embed_dim1), self->rank + 1, c->err)
+		|| !dim_wrap(&j, node_int(c->n, A_diag_embed_dim2), self->rank + 1, c->err))
+		return false;
+	if (i == j)
+		return err_set(c->err, "diagonal dimensions cannot be identical %lld, %lld", (long long)node_int(c->n, A_diag_embed_dim1),
+			(long long)node_int(c->n, A_diag_embed_dim2));
+	if (self->rank == 0 || offset > MAX_NUMEL || offset < -MAX_NUMEL)
+		return err_limit(c->err, "diag_embed of a number, or with a large offset");
+	return meta_body(c);
+}
+
+static bool identity(struct meta_ctx *c, int nsize)
+{
+	static const char *const name[] = {"n", "m"};
+	const int at = op_arg(c->n->op, N_dtype);
+	for (int k = 0; k < nsize; k++) {
+		if (node_int(c->n, k) < 0)
+			return err_set(c->err, "%s must be greater or equal to 0, got %lld", name[k], (long long)node_int(c->n, k));
+		if (node_int(c->n, k) > MAX_NUMEL)
+			return err_limit(c->err, "%lld rows or columns", (long long)node_int(c->n, k));
+	}
+	if (node_given(c->n, at) && !(op_info[c->n->op].dtypes & DTS(c->n->arg[at].dtype)))
+		return dtype_refuse(c->n->op, c->n->arg[at].dtype, c->err);
+	return meta_body(c);
+}
+
+bool meta_eye(struct meta_ctx *c) { return identity(c, 1); }
+bool meta_eye_m(struct meta_ctx *c) { return identity(c, 2); }

@@ -366,6 +366,38 @@ bool meta_split(struct meta_ctx *c)
 	return true;
 }
 
+bool meta_split_with_sizes(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_split_with_sizes_self];
+	char text[SIZES_TEXT];
+	int64_t piece[MAX_LIST], total = 0;
+	int n, d;
+	ints_arg(piece, &n, c, A_split_with_sizes_split_sizes);
+	if (in->rank == 0)
+		return err_set(c->err, "split expects at least a 1-dimensional tensor");
+	if (!dim_wrap(&d, node_int(c->n, A_split_with_sizes_dim), in->rank, c->err))
+		return false;
+	if (n > MAX_OUTS)
+		return err_set(c->err, "%d results exceed the limit %d", n, MAX_OUTS);
+	c->nout = n;
+	for (int i = 0; i < n; i++) {
+		if (piece[i] < 0)
+			return err_set(c->err, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=%s",
+				sizes_text(text, piece, n));
+		c->out[i] = *in;
+		c->alias[i] = A_split_with_sizes_self;
+		c->out[i].size[d] = piece[i];
+		c->out[i].offset += MIN(total, in->size[d]) * in->stride[d];
+		if (!add_i64(&total, total, piece[i]))
+			return err_limit(c->err, "pieces of more than %" PRId64 " elements", INT64_MAX);
+	}
+	return total == in->size[d]
+		|| err_set(c->err,
+			"split_with_sizes expects split_sizes to sum exactly to %" PRId64 " (input tensor's size at dimension %" PRId64
+			"), but got split_sizes=%s",
+			in->size[d], node_int(c->n, A_split_with_sizes_dim), sizes_text(text, piece, n));
+}
+
 bool meta_unbind(struct meta_ctx *c)
 {
 	const struct meta *in = c->in[A_unbind_self];
@@ -383,6 +415,51 @@ bool meta_unbind(struct meta_ctx *c)
 		c->out[i].offset += i * in->stride[d];
 		meta_remove_dim(&c->out[i], d);
 	}
+	return true;
+}
+
+/* Each view contiguous in memory of its own. */
+static bool in_own_memory(struct meta_ctx *c)
+{
+	for (int i = 0; i < c->nout; i++) {
+		const struct meta view = c->out[i];
+		meta_make_contiguous(&c->out[i], view.dtype, view.size, view.rank);
+		c->out[i].device = view.device;
+		c->alias[i] = -1;
+	}
+	return true;
+}
+
+bool meta_split_copy(struct meta_ctx *c) { return meta_split(c) && in_own_memory(c); }
+bool meta_split_with_sizes_copy(struct meta_ctx *c) { return meta_split_with_sizes(c) && in_own_memory(c); }
+bool meta_unbind_copy(struct meta_ctx *c) { return meta_unbind(c) && in_own_memory(c); }
+
+/* Side by side along dim. */
+static bool copy_pieces(struct kern_ctx *c, int64_t dim)
+{
+	struct tensor part = *c->in[A_MULTI_self];
+	int d;
+	CHECK(dim_wrap(&d, dim, part.meta.rank, NULL));
+	for (int k = 0; k < c->nout; k++) {
+		part.meta.size[d] = c->out[k].meta.size[d];
+		tensor_copy(&c->out[k], &part);
+		part.meta.offset += part.meta.size[d] * part.meta.stride[d];
+	}
+	return true;
+}
+
+bool kern_split_copy(struct kern_ctx *c) { return copy_pieces(c, node_int(c->n, A_split_copy_dim)); }
+bool kern_split_with_sizes_copy(struct kern_ctx *c) { return copy_pieces(c, node_int(c->n, A_split_with_sizes_copy_dim)); }
+
+bool kern_unbind_copy(struct kern_ctx *c)
+{
+	struct tensor part = *c->in[A_unbind_copy_self];
+	int d;
+	CHECK(dim_wrap(&d, node_int(c->n, A_unbind_copy_dim), part.meta.rank, NULL));
+	const int64_t stride = part.meta.stride[d];
+	meta_remove_dim(&part.meta, d);
+	for (int k = 0; k < c->nout; k++, part.meta.offset += stride)
+		tensor_copy(&c->out[k], &part);
 	return true;
 }
 

@@ -149,9 +149,15 @@ void vjp_split(struct vjp *v)
 	v->grad[A_split_self] = emit_cat(v->b, list, n, node_int(v->n, A_split_dim));
 }
 
+void vjp_split_with_sizes(struct vjp *v) { vjp_split(v); }
+void vjp_split_copy(struct vjp *v) { vjp_split(v); }
+void vjp_split_with_sizes_copy(struct vjp *v) { vjp_split(v); }
+
 void vjp_unbind(struct vjp *v)
 {
 	int list[MAX_OUTS], n = all_cotangents(list, v);
 	if (n)
 		v->grad[A_unbind_self] = emit_stack(v->b, list, n, node_int(v->n, A_unbind_dim));
 }
+
+void vjp_unbind_copy(struct vjp *v) { vjp_unbind(v); }

@@ -13,7 +13,8 @@ enum {
 	OV_REFUSE_FULL = 2,       /* no operand may be self, either */
 	OV_ACCEPT_SELF = 4,       /* self may overlap itself */
 	OV_SAME_DATA_RETURNS = 8, /* nothing is done if the first operand is self's data */
-	OV_CLONES_OPERAND = 16    /* an operand may be any part of self: a copy of it is read */
+	OV_CLONES_OPERAND = 16,   /* an operand may be any part of self: a copy of it is read */
+	OV_LEAVES_INTEGERS = 32   /* nothing is done to a self of integers */
 };
 enum {
 #define IN_PLACE(of) OVERLAP_##of##_ = OV_ITERATOR,
@@ -31,6 +32,7 @@ enum {
 	OVERLAP_asinh_ = OV_ITERATOR,
 	OVERLAP_acosh_ = OV_ITERATOR,
 	OVERLAP_atanh_ = OV_ITERATOR,
+	OVERLAP_nan_to_num_ = OV_ITERATOR | OV_LEAVES_INTEGERS,
 	OVERLAP_cumsum_ = OV_ITERATOR,
 	OVERLAP_cumprod_ = OV_ITERATOR,
 	OVERLAP_pow_Scalar_ = OV_ITERATOR,
@@ -93,6 +95,8 @@ bool legality_check(const struct graph *g, int node, struct err *err)
 	const struct prog *p = g->p;
 	const struct node *n = &p->node[node];
 	int flags = overlap[n->op];
+	if (flags & OV_LEAVES_INTEGERS && !dtype_is_float(p->node[n->arg[A_INPLACE_self].node].out[0].meta.dtype))
+		return true;
 	if (flags & OV_SAME_DATA_RETURNS && n->arg[A_copy__src].tag == ARG_TENSOR
 		&& same_data(&p->node[n->arg[A_INPLACE_self].node].out[0], &p->node[n->arg[A_copy__src].node].out[0]))
 		return true;

@@ -50,15 +50,16 @@ int longest_dim(const struct meta *m)
 static bool draw_dim(struct world *w, struct making *m, int k)
 {
 	const struct param *q = param_of(m, k);
-	int rank = MAX(m->meta.rank, 1), n = q->role == R_INSERT ? m->meta.rank + 1 : rank;
-	int before = q->role == R_DISTINCT ? dim_arg(m, 0) : -1;
+	const bool inserts = q->role == R_INSERT || q->role == R_INSERT_DISTINCT;
+	int rank = MAX(m->meta.rank, 1), n = inserts ? m->meta.rank + 1 : rank;
+	int before = q->role == R_DISTINCT ? dim_arg(m, 0) : q->role == R_INSERT_DISTINCT ? (int)from_front(m->arg[k - 1].i.value, n) : -1;
 	if (q->role == R_DISTINCT && n < 2)
 		return false;
-	bool splits = op_has(m->op, T_MULTI_VIEW) && m->meta.rank && q->role == R_ANY;
+	bool splits = op_info[m->op].nret < 0 && m->meta.rank && q->role == R_ANY;
 	if (q->optional && chance(w, PF_plain))
 		return true;
-	if (!w->lane && keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n && from_front(q->dflt.i, m->meta.rank) != before
-		&& !splits) {
+	if (!w->lane && keep_default(w, q) && !q->dflt_none && q->dflt.i >= -n && q->dflt.i < n
+		&& from_front(q->dflt.i, inserts ? n : m->meta.rank) != before && !splits) {
 		m->arg[k] = arg_int(q->dflt.i);
 		return true;
 	}
@@ -343,6 +344,31 @@ static bool value_PAD(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Two different dims. */
+static bool value_PLANE(struct world *w, struct making *m, int k)
+{
+	const int rank = m->meta.rank;
+	if (keep_default(w, param_of(m, k)))
+		return true;
+	const int64_t i = choose_int(w->c, 0, rank - 1), j = choose_int(w->c, 0, rank - 2);
+	const int64_t dims[] = {position(w, i, rank), position(w, j + (j >= i), rank)};
+	m->arg[k] = arg_ints(w->p, dims, 2);
+	return true;
+}
+
+static bool value_TURNS(struct world *w, struct making *m, int k)
+{
+	if (!keep_default(w, param_of(m, k)))
+		m->arg[k] = arg_int(choose_int(w->c, 0, 8) - 4);
+	return true;
+}
+
+static bool value_EXTENT(struct world *w, struct making *m, int k)
+{
+	m->arg[k] = arg_int(MIN(draw_size(w), 16));
+	return true;
+}
+
 static bool value_SHIFTS(struct world *w, struct making *m, int k)
 {
 	int64_t shift[MAX_RANK];
@@ -401,6 +427,19 @@ static bool value_CHUNK(struct world *w, struct making *m, int k)
 {
 	int64_t n = dim_size(m), least = (n + MAX_OUTS - 1) / MAX_OUTS;
 	m->arg[k] = arg_int(choose_int(w->c, MAX(least, 1), MAX(n, 1)));
+	return true;
+}
+
+/* Some of them empty. */
+static bool value_PIECES(struct world *w, struct making *m, int k)
+{
+	int64_t piece[6], left = dim_size(m);
+	const int n = (int)choose_int(w->c, 1, ARRAY_LEN(piece));
+	for (int i = 0; i < n; i++) {
+		piece[i] = i == n - 1 ? left : choose_int(w->c, 0, left);
+		left -= piece[i];
+	}
+	m->arg[k] = arg_ints(w->p, piece, n);
 	return true;
 }
 
@@ -955,13 +994,14 @@ static bool value_STATED(struct world *w, struct making *m, int k)
 }
 
 /* Roles that the function of their kind looks at. */
-#define value_PERM       draw_dims
-#define value_INSERT     draw_dim
-#define value_DISTINCT   draw_dim
-#define value_BOUND      draw_scalar
-#define value_FACTOR     draw_factor
-#define value_ACCUMULATE draw_bool
-#define value_KEEP       draw_bool
+#define value_PERM            draw_dims
+#define value_INSERT          draw_dim
+#define value_DISTINCT        draw_dim
+#define value_INSERT_DISTINCT draw_dim
+#define value_BOUND           draw_scalar
+#define value_FACTOR          draw_factor
+#define value_ACCUMULATE      draw_bool
+#define value_KEEP            draw_bool
 
 static bool value_DROPOUT(struct world *w, struct making *m, int k)
 {

@@ -262,6 +262,47 @@ REFERENCE(flip, ANEW)
 	return true;
 }
 
+/* result[.., i, .., j, ..]: self turned by a right angle k times, from dims[0] towards dims[1]. Each but the first of four is a flip, which
+ * decides the layout; two of them exchange the dims. */
+REFERENCE(rot90, ANEW)
+{
+	const struct meta *m = meta_of(c, A_rot90_self);
+	const struct arg *dims = &c->n->arg[A_rot90_dims];
+	const int64_t k = ref_arg_int(c, A_rot90_k), turns = (k % 4 + 4) % 4;
+	int64_t like[MAX_RANK], size[MAX_RANK], stride[MAX_RANK], dense[MAX_RANK], index[MAX_RANK] = {0};
+	int d[2];
+	if (dims->n != 2)
+		return err_set(c->err, "expected total rotation dims == 2, but got dims = %d", dims->n);
+	if (m->rank < 2)
+		return err_set(c->err, "expected total dims >= 2, but got total dims = %d", m->rank);
+	if (!ref_dim(c, &d[0], dims->ints[0].value, m->rank) || !ref_dim(c, &d[1], dims->ints[1].value, m->rank))
+		return false;
+	if (d[0] == d[1])
+		return err_set(c->err, "expected rotation dims to be different, but got dim0 = %d and dim1 = %d", d[0], d[1]);
+	shape_strides_like(like, m);
+	memcpy(size, m->size, sizeof size);
+	memcpy(stride, like, sizeof stride);
+	if (turns % 2) {
+		size[d[0]] = m->size[d[1]], stride[d[0]] = like[d[1]];
+		size[d[1]] = m->size[d[0]], stride[d[1]] = like[d[0]];
+	}
+	sid *out = ref_out(c, 0, m->dtype, size, m->rank, turns ? stride : NULL);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[A_rot90_self]);
+	shape_row_major(dense, m->size, m->rank);
+	for (int64_t e = 0, n = meta_numel(m); e < n; e++) {
+		int64_t at = 0;
+		for (int q = 0; q < m->rank; q++)
+			at += q == d[0] || q == d[1] ? 0 : index[q] * dense[q];
+		const int64_t i = index[d[0]], j = index[d[1]], rows = m->size[d[0]], columns = m->size[d[1]];
+		const int64_t from[4][2] = {{i, j}, {j, columns - 1 - i}, {rows - 1 - i, columns - 1 - j}, {rows - 1 - j, i}};
+		out[e] = ids[at + from[turns][0] * dense[d[0]] + from[turns][1] * dense[d[1]]];
+		shape_next(index, size, m->rank);
+	}
+	return true;
+}
+
 /* The CPU rolls one dimension after another, each time as a cat of the two parts, whose layout rule decides the strides. */
 static void roll_strides(int64_t stride[MAX_RANK], struct meta *m, int d, int64_t start)
 {
@@ -451,6 +492,43 @@ static bool triangle(struct ref_ctx *c, bool lower)
 
 REFERENCE(tril, ANEW) { return triangle(c, true); }
 REFERENCE(triu, ANEW) { return triangle(c, false); }
+
+/* 0, but self's last dim on a diagonal of two new dims. */
+REFERENCE(diag_embed, PART)
+{
+	const struct meta *m = meta_of(c, A_diag_embed_self);
+	const int64_t offset = ref_arg_int(c, A_diag_embed_offset), down = MAX(-offset, 0), right = MAX(offset, 0);
+	int64_t size[MAX_RANK], dense[MAX_RANK], index[MAX_RANK] = {0};
+	int i, j, from = 0;
+	if (m->rank == 0 || m->rank == MAX_RANK)
+		return err_set(c->err, "diag_embed of %d dimensions", m->rank);
+	if (!ref_dim(c, &i, ref_arg_int(c, A_diag_embed_dim1), m->rank + 1) || !ref_dim(c, &j, ref_arg_int(c, A_diag_embed_dim2), m->rank + 1))
+		return false;
+	if (i == j)
+		return err_set(c->err, "diagonal dimensions cannot be identical %d, %d", i, j);
+	for (int d = 0; d <= m->rank; d++)
+		if (d != i && d != j)
+			size[d] = m->size[from++];
+		else if (!add_i64(&size[d], m->size[m->rank - 1], down + right))
+			return err_set(c->err, "diag_embed: the result is too large");
+	sid *out = ref_out(c, 0, m->dtype, size, m->rank + 1, NULL);
+	if (!out)
+		return false;
+	const sid *ids = ref_ids(c, c->in[A_diag_embed_self]);
+	const sid zero = shape_zero(c, m->dtype);
+	shape_row_major(dense, m->size, m->rank);
+	for (int64_t e = 0, n = shape_numel(size, m->rank + 1); e < n; e++) {
+		const int64_t row = index[i] - down, column = index[j] - right;
+		int64_t at = row;
+		int q = 0;
+		for (int d = 0; d <= m->rank; d++)
+			if (d != i && d != j)
+				at += index[d] * dense[q++];
+		out[e] = row == column && row >= 0 && row < m->size[m->rank - 1] ? ids[at] : zero;
+		shape_next(index, size, m->rank + 1);
+	}
+	return true;
+}
 
 /* result[..., c, h * r + i, w * r + j] = self[..., c * r * r + i * r + j, h, w]. The CPU's kernel keeps the memory format that self
  * suggests, where there are elements, and knows no channels-last-3d; CUDA's is a permuted view, made contiguous (PixelShuffle.cpp). */

@@ -78,6 +78,27 @@ REFERENCE(scalar_tensor, ANEW)
 	return shape_fill_fits(c, s, dt, 1) && make_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
 
+/* 1 where row and column are the same. */
+static bool identity(struct ref_ctx *c, int64_t rows, int64_t columns)
+{
+	const enum dtype dt = dtype_of(c, DT_F32);
+	const int64_t size[] = {rows, columns};
+	const struct scalar number[] = {{SC_INT, 0, 0}, {SC_INT, 1, 0}};
+	if (rows < 0 || columns < 0)
+		return err_set(c->err, "eye of a negative size");
+	if (dtype_info[dt].rows == DR_BARE)
+		return err_set(c->err, "\"eye\" not implemented for %s", dtype_info[dt].c10);
+	c->cuts = true;
+	sid *out = ref_out(c, 0, dt, size, 2, NULL);
+	const sid zero = shape_const(c, dt, &number[0]), one = shape_const(c, dt, &number[1]);
+	for (int64_t k = 0; out && k < rows * columns; k++)
+		out[k] = k / columns == k % columns ? one : zero;
+	return out != NULL;
+}
+
+REFERENCE(eye, ANEW) { return identity(c, ref_arg_int(c, A_eye_n), ref_arg_int(c, A_eye_n)); }
+REFERENCE(eye_m, ANEW) { return identity(c, ref_arg_int(c, A_eye_m_n), ref_arg_int(c, A_eye_m_m)); }
+
 /* start + step * k for k = 0, 1, … before end. Sums that the dtype does not hold are rounded in ways that differ (lanes
  * start anew from a rounded element). The parts of integer ranges are cut to whole numbers; how many there are is counted with the parts as
  * given, but of i64 by version 2.11 with the cut ones. */

@@ -635,6 +635,40 @@ REFERENCE(isinf, ANEW)
 		c, m->dtype, DT_B8, tape_map2(c->t, SF_EQ, DT_B8, size, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n), n));
 }
 
+/* Integers are copied. The gradient is a product, by 0 where a number stands for what was none. */
+REFERENCE(nan_to_num, ANEW)
+{
+	const struct meta *m = meta_of(c, A_nan_to_num_self);
+	const enum dtype dt = m->dtype;
+	const int64_t n = meta_numel(m);
+	const sid *x = ref_ids(c, c->in[A_nan_to_num_self]), *number[3];
+	int64_t stride[MAX_RANK];
+	shape_strides_like(stride, m);
+	if (!dtype_is_float(dt))
+		return ref_out_ids(c, 0, dt, m->size, m->rank, stride, x);
+	if (dtype_info[dt].rows != DR_FULL)
+		return err_set(c->err, "\"nan_to_num\" not implemented for %s", dtype_info[dt].c10);
+	const double otherwise[] = {0, dtype_max(dt), -dtype_max(dt)};
+	for (int k = 0; k < 3; k++) {
+		const int arg = A_nan_to_num_nan + k;
+		const double v = ref_given(c, arg) ? c->n->arg[arg].scalar.f : otherwise[k];
+		number[k] = ref_cast(c, ref_ids_repeat(c, tape_const_f(c->t, DT_F64, v), n), n, dt);
+	}
+	const sid *wide = ref_cast(c, x, n, DT_F64), *top = ref_ids_repeat(c, tape_const_f(c->t, DT_F64, INFINITY), n);
+	const sid *bottom = ref_ids_repeat(c, tape_const_f(c->t, DT_F64, -INFINITY), n);
+	const sid *some = ref_ids_block(c, tape_map2(c->t, SF_LE, DT_B8, wide, top, n), n);
+	const sid *below = ref_ids_block(c, tape_map2(c->t, SF_LT, DT_B8, wide, top, n), n);
+	const sid *above = ref_ids_block(c, tape_map2(c->t, SF_GT, DT_B8, wide, bottom, n), n);
+	const sid *y = ref_ids_block(c, tape_map3(c->t, SF_SELECT, dt, above, x, number[2], n), n);
+	y = ref_ids_block(c, tape_map3(c->t, SF_SELECT, dt, below, y, number[1], n), n);
+	y = ref_ids_block(c, tape_map3(c->t, SF_SELECT, dt, some, y, number[0], n), n);
+	if (!c->grad)
+		return ref_out_ids(c, 0, dt, m->size, m->rank, stride, y);
+	const sid *kept = ref_cast(c, ref_ids_block(c, tape_map2(c->t, SF_AND, DT_B8, below, above, n), n), n, dt);
+	const sid *product = ref_ids_block(c, tape_map2(c->t, SF_MUL, dt, x, kept, n), n);
+	return ref_out_block(c, 0, dt, m->size, m->rank, stride, tape_map2(c->t, SF_GRAFT, dt, y, product, n));
+}
+
 /* The derivative adds 1 to the operand as it came. */
 REFERENCE(special_xlog1py, ANEW)
 {

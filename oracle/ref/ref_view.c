@@ -333,6 +333,34 @@ REFERENCE(split, ANEW)
 	return true;
 }
 
+REFERENCE(split_with_sizes, ANEW)
+{
+	const struct meta *m = meta_of(c, A_split_with_sizes_self);
+	const struct arg *piece = &c->n->arg[A_split_with_sizes_split_sizes];
+	int64_t at = 0;
+	int d;
+	if (m->rank == 0)
+		return err_set(c->err, "split expects at least a 1-dimensional tensor");
+	if (!shape_dim(c, &d, A_split_with_sizes_dim, m))
+		return false;
+	if (piece->n > MAX_OUTS)
+		return err_set(c->err, "more than %d results", MAX_OUTS);
+	for (int k = 0; k < piece->n; k++) {
+		struct geometry g = geometry_of(m);
+		g.size[d] = piece->ints[k].value;
+		if (g.size[d] < 0 || g.size[d] > m->size[d] - at)
+			return err_set(c->err, "split_with_sizes of a size %lld into pieces that do not add up to it", (long long)m->size[d]);
+		g.offset += at * m->stride[d];
+		at += g.size[d];
+		if (!ref_out_view(c, k, A_split_with_sizes_self, g.size, g.stride, g.rank, g.offset))
+			return false;
+	}
+	if (at != m->size[d])
+		return err_set(c->err, "split_with_sizes of a size %lld into pieces of %lld", (long long)m->size[d], (long long)at);
+	c->nout = piece->n;
+	return true;
+}
+
 REFERENCE(unbind, ANEW)
 {
 	const struct meta *m = meta_of(c, A_unbind_self);

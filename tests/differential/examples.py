@@ -156,6 +156,8 @@ class Example:
         if role == "whole":     # of self [2, 3]
             names = {q["name"] for q in self.op["params"] if q["role"] == role}
             return next(v for v in WHOLE if v.keys() == names)[name]
+        if kind == "Dim" and any(q["role"] == "insert_distinct" for q in self.op["params"]):
+            return 0
         if kind == "Dim":
             plain = int(role == "distinct" or name == "dim1" and "default" not in p)
             pair = any(q["role"] == "distinct" for q in self.op["params"])
@@ -172,6 +174,8 @@ class Example:
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]
             return GROUPED[name]
+        if role == "pieces" and self.choice.get("dim"):     # of self [2, 3]
+            return [1, 2]
         if kind in ("Size", "Ints") and p["example"]:
             return json.loads(p["example"])
         if kind == "Index":

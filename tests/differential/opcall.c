@@ -362,7 +362,7 @@ static void put_default(const struct param *q)
 	else if (q->dflt_str)
 		printf("\"%s\"", q->dflt_str);
 	else if ((q->kind == K_INTS || q->kind == K_DIMS) && q->dflt.kind == SC_INT)
-		printf("[%" PRId64 ", %" PRId64 "]", q->dflt.i, q->dflt.i);
+		printf("[%" PRId64 ", %" PRId64 "]", q->dflt.i, q->dflt.i + (q->kind == K_DIMS));
 	else if (q->kind == K_INTS || q->kind == K_DIMS)
 		printf("[]");
 	else if (q->dflt.kind == SC_FLOAT)

@@ -125,7 +125,8 @@ def same(a: str, b: str) -> bool:
 
 
 # Rows of which the interpreter may decline a program, and why.
-DECLINED = dict.fromkeys(("_unsafe_view", "unsafe_split.Tensor"), "a write into memory that it shares without saying so")
+DECLINED = dict.fromkeys(("_unsafe_view", "unsafe_split.Tensor", "unsafe_split_with_sizes"),
+                         "a write into memory that it shares without saying so")
 
 
 def main() -> int:
