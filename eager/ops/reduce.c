@@ -199,6 +199,24 @@ bool meta_mean(struct meta_ctx *c)
 	return shape_rule(c, t);
 }
 
+/* Of floats into integers: 2.11.0 refuses it, 2.15.0 does not. */
+bool meta_nansum(struct meta_ctx *c)
+{
+	const int into = op_arg(c->n->op, N_dtype);
+	const enum dtype dt = node_given(c->n, into) ? c->n->arg[into].dtype : c->in[A_nansum_self]->dtype;
+	if (dtype_is_float(c->in[A_nansum_self]->dtype) && !dtype_is_float(dt))
+		return err_limit(c->err, "nansum of floats into %s: PyTorch 2.11 refuses it, 2.15 does not", dtype_info[dt].name);
+	bool reduced[MAX_RANK];
+	int several = 0;
+	if (!reduce_dims(reduced, c->n, c->in[A_nansum_self]->rank, c->err))
+		return false;
+	for (int d = 0; d < c->in[A_nansum_self]->rank; d++)
+		several += reduced[d] && c->in[A_nansum_self]->size[d] > 1;
+	if (dtype_is_narrow(dt) && several > 1)
+		return err_limit(c->err, "nansum of %s over several dims: PyTorch rounds after each of some of them", dtype_info[dt].name);
+	return meta_body(c);
+}
+
 bool meta_mean_dim(struct meta_ctx *c) { return meta_mean(c); }
 
 /* ---- extrema: an empty lane has none ---- */
@@ -237,6 +255,20 @@ static bool extremum_rule(struct meta_ctx *c, enum dtype t)
 		return false;
 	reduce_shape(&c->out[0], c->in[A_reduction_self], reduced, reduce_keepdim(c->n), t);
 	return true;
+}
+
+bool meta_aminmax(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_aminmax_self];
+	const int at = op_arg(c->n->op, N_dim);
+	int d;
+	if (meta_numel(in) > 0 || !node_given(c->n, at))
+		return meta_numel(in) > 0
+			? meta_body(c)
+			: err_set(c->err, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+	if (!dim_wrap(&d, node_int(c->n, at), in->rank, c->err))
+		return false;
+	return in->size[d] > 0 ? meta_body(c) : err_set(c->err, "aminmax: Expected reduction dim %d to have non-zero size.", d);
 }
 
 bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[A_amax_self]->dtype); }
@@ -312,7 +344,8 @@ static bool norm_is_there(const struct meta_ctx *c, double order)
 
 double reduce_order(const struct node *n)
 {
-	const struct arg *a = &n->arg[A_vector_norm_self + 1];
+	const int p = op_arg(n->op, N_p); /* vector_norm calls it ord */
+	const struct arg *a = &n->arg[p >= 0 ? p : A_vector_norm_self + 1];
 	return a->tag == ARG_NONE ? 2 : a->scalar.kind == SC_FLOAT ? a->scalar.f : (double)a->scalar.i;
 }
 
@@ -322,6 +355,15 @@ bool meta_vector_norm(struct meta_ctx *c)
 	if (!isinf(order) && order != 0 && order != 1 && order != 2)
 		return err_limit(c->err, "a norm of order %g", order);
 	return body_takes_self(c) && shape_rule(c, c->in[A_vector_norm_self]->dtype) && norm_is_there(c, order);
+}
+
+/* Of order 0 PyTorch's backward raises. */
+bool meta_dist(struct meta_ctx *c)
+{
+	const double order = reduce_order(c->n);
+	if (!isinf(order) && order != 1 && order != 2)
+		return err_limit(c->err, "a dist of order %g", order);
+	return body_takes_self(c) && meta_body(c);
 }
 
 bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[A_var_self]->dtype); }

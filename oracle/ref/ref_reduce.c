@@ -169,6 +169,61 @@ REFERENCE(sum_dim, VIEW)
 								 : reduce(c, mask, flag_of(c, A_sum_dim_keepdim), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
+/* What is NaN is no summand. */
+static const sid *numbers(struct ref_ctx *c, const sid *e, int64_t n, enum dtype dt)
+{
+	const double infinity[FORMULA_SCALARS] = {INFINITY};
+	const sid *const x[3] = {e};
+	return dtype_is_float(dt) ? ref_ids_block(c, tape_map(c->t, SF_UNLESS_NAN, dt, x, n, infinity), n) : e;
+}
+
+REFERENCE(nansum, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	enum dtype dt;
+	const enum dtype own = meta_of(c, A_nansum_self)->dtype;
+	if (!sum_type(&dt, c, 3) || !ref_dims(c, mask, A_nansum_dim, meta_of(c, A_nansum_self)->rank, true))
+		return false;
+	if (dtype_is_float(own) && !dtype_is_float(dt))
+		return ref_unsupported(c, "nansum of floats into integers: PyTorch 2.11 refuses it, 2.15 does not");
+	int several = 0;
+	for (int d = 0; d < meta_of(c, A_nansum_self)->rank; d++)
+		several += mask[d] && meta_of(c, A_nansum_self)->size[d] > 1;
+	if (dtype_is_narrow(dt) && several > 1)
+		return ref_unsupported(c, "nansum of a half over several dims: the CPU rounds after each of some of them");
+	const bool keepdim = flag_of(c, A_nansum_keepdim), narrow = narrows(c, mask, dt);
+	const enum dtype in = narrow ? DT_F32 : dt;
+	rows_of(c, &r, mask, keepdim, narrow ? own : dt);
+	if (narrow)
+		r.e = narrowed(c, r.e, r.n * r.len, dt);
+	const sid *e = numbers(c, r.e, r.n * r.len, in);
+	const sid *sum = ref_ids_block(c, tape_rows(c->t, SF_SUM, in, e, r.n, r.len, sum_depth(c, mask, in)), r.n);
+	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, ref_cast(c, sum, r.n, dt));
+}
+
+REFERENCE(count_nonzero, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, A_count_nonzero_self);
+	int d;
+	all_dims(mask, m);
+	if (c->n->arg[1].tag == ARG_INT) {
+		if (!shape_dim(c, &d, 1, m))
+			return false;
+		for (int k = 0; k < m->rank; k++)
+			mask[k] = k == d;
+	} else if (!ref_dims(c, mask, 1, m->rank, true)) {
+		return false;
+	}
+	rows_of(c, &r, mask, false, m->dtype);
+	const int64_t n = r.n * r.len;
+	const sid zero = dtype_is_float(m->dtype) ? tape_const_f(c->t, m->dtype, 0) : tape_const_i(c->t, m->dtype, 0);
+	const sid *there = ref_ids_block(c, tape_map2(c->t, SF_NE, DT_B8, r.e, ref_ids_repeat(c, zero, n), n), n);
+	return ref_out_block(c, 0, DT_I64, r.size, r.rank, NULL, tape_rows(c->t, SF_SUM, DT_I64, ref_cast(c, there, n, DT_I64), r.n, r.len, 0));
+}
+
 REFERENCE(prod, VIEW)
 {
 	bool mask[MAX_RANK];
@@ -285,6 +340,23 @@ static bool extreme_dims(struct ref_ctx *c, enum sf f)
 REFERENCE(amax, ANEW) { return extreme_dims(c, SF_MAXN); }
 REFERENCE(amin, ANEW) { return extreme_dims(c, SF_MINN); }
 
+REFERENCE(aminmax, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, A_aminmax_self);
+	all_dims(mask, m);
+	if (!ref_given(c, A_aminmax_dim) && meta_numel(m) == 0)
+		return err_set(c->err, "aminmax of nothing has no value");
+	if ((ref_given(c, A_aminmax_dim) && !one_dim(c, mask, A_aminmax_dim)) || !has_elements(c, mask))
+		return false;
+	rows_of(c, &r, mask, flag_of(c, A_aminmax_keepdim), m->dtype);
+	for (int k = 0; k < 2; k++)
+		if (!ref_out_block(c, k, m->dtype, r.size, r.rank, NULL, tape_rows(c->t, k ? SF_MAXN : SF_MINN, m->dtype, r.e, r.n, r.len, 0)))
+			return false;
+	return true;
+}
+
 /* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
  * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
@@ -393,9 +465,51 @@ REFERENCE(var_mean, ANEW)
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
-static double norm_order(const struct ref_ctx *c)
+/* Roots of the variances of rows, rounded once. The derivative is one of operators that read self and the root as it was rounded. */
+static const sid *deviations(struct ref_ctx *c, const struct reduced_rows *r, enum sf f, double correction, enum dtype dt)
 {
-	const int k = A_vector_norm_self + 1;
+	struct tape *t = c->t;
+	const enum dtype in = t->lic->rule[LC_VAR][dt].acc;
+	const double none[FORMULA_SCALARS] = {0};
+	const int64_t n = r->n * r->len;
+	const sid *x = ref_cast(c, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r->e, n), n), n, in);
+	const sid *variance = ref_ids_block(c, tape_rows(t, f, in, x, r->n, r->len, correction), r->n);
+	const sid *root = ref_ids_block(c, tape_map1(t, SF_SQRT, dt, variance, r->n), r->n);
+	if (!c->grad)
+		return root;
+	const sid *own = ref_ids_block(c, tape_rows(t, f, dt, r->e, r->n, r->len, correction), r->n);
+	const sid *const of[3] = {own, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, root, r->n), r->n)};
+	const sid *held = ref_ids_block(c, tape_map(t, SF_ROOTED, dt, of, r->n, none), r->n);
+	return ref_ids_block(c, tape_map2(t, SF_GRAFT, dt, root, held, r->n), r->n);
+}
+
+REFERENCE(std, ANEW)
+{
+	struct reduced_rows r;
+	double correction;
+	enum sf f;
+	const enum dtype dt = meta_of(c, A_std_self)->dtype;
+	return var_rows(c, &r, &correction, &f) && ref_out_ids(c, 0, dt, r.size, r.rank, NULL, deviations(c, &r, f, correction, dt));
+}
+
+REFERENCE(std_mean, ANEW)
+{
+	struct reduced_rows r;
+	double correction;
+	enum sf f;
+	const enum dtype dt = meta_of(c, A_std_mean_self)->dtype;
+	c->t->result = TAPE_EVERY; /* what both read: copies of elements that overlap */
+	if (!var_rows(c, &r, &correction, &f))
+		return false;
+	c->t->result = 0;
+	if (!ref_out_ids(c, 0, dt, r.size, r.rank, NULL, deviations(c, &r, f, correction, dt)))
+		return false;
+	c->t->result = 1; /* each has a derivative of its own, left out if nothing asks for it */
+	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
+}
+
+static double norm_order(const struct ref_ctx *c, int k)
+{
 	const struct scalar *s = scalar_of(c, k);
 	return !ref_given(c, k) ? 2 : s->kind == SC_FLOAT ? s->f : (double)s->i;
 }
@@ -421,14 +535,36 @@ static const sid *norms(struct ref_ctx *c, const struct reduced_rows *r, const s
 	return ref_cast(c, ref_ids_block(c, tape_rows(t, SF_SUM, in, each, r->n, r->len, 0), r->n), r->n, dt);
 }
 
-/* The derivative is one of operators that read self and the norm as it was rounded. */
+/* The norms of rows. The derivative is one of operators that read the entries and the norm as it was rounded. */
+static bool give_norms(struct ref_ctx *c, const struct reduced_rows *r, double order, enum dtype dt)
+{
+	struct tape *t = c->t;
+	const int64_t n = r->n * r->len;
+	if (isinf(order)) {
+		const sid *size = ref_ids_block(c, tape_map1(t, SF_NORM1, dt, r->e, n), n);
+		return ref_out_block(
+			c, 0, dt, r->size, r->rank, NULL, tape_rows(t, order > 0 ? SF_MAXN : SF_MINN, dt, size, r->n, r->len, NANS_SHARE));
+	}
+	const sid *fixed = ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r->e, n), n);
+	const sid *norm = norms(c, r, fixed, order, dt);
+	if (!c->grad)
+		return ref_out_ids(c, 0, dt, r->size, r->rank, NULL, norm);
+	sid *of_entry = tape_ids(t, n);
+	for (int64_t k = 0; k < n; k++)
+		of_entry[k] = norm[k / r->len];
+	const sid *const x[3] = {r->e, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, of_entry, n), n)};
+	const double none[FORMULA_SCALARS] = {0};
+	const sid share = order == 2 ? tape_map(t, SF_NORM2, dt, x, n, none) : tape_map1(t, SF_NORM1, dt, r->e, n);
+	const sid *held = ref_ids_block(c, tape_rows(t, SF_SUM, dt, ref_ids_block(c, share, n), r->n, r->len, 0), r->n);
+	return ref_out_block(c, 0, dt, r->size, r->rank, NULL, tape_map2(t, SF_GRAFT, dt, norm, held, r->n));
+}
+
 REFERENCE(vector_norm, ANEW)
 {
 	struct reduced_rows r;
 	bool mask[MAX_RANK];
-	struct tape *t = c->t;
 	const struct meta *m = meta_of(c, A_vector_norm_self);
-	const double order = norm_order(c);
+	const double order = norm_order(c, A_vector_norm_self + 1);
 	const enum dtype dt = m->dtype;
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "norm: expected a floating point or complex tensor as input");
@@ -439,23 +575,31 @@ REFERENCE(vector_norm, ANEW)
 	if (order == 0 && c->grad)
 		return ref_unsupported(c, "gradient of a norm of order 0, which PyTorch leaves undefined: None, not zeros");
 	rows_of(c, &r, mask, flag_of(c, A_vector_norm_keepdim), dt);
-	const int64_t n = r.n * r.len;
-	if (isinf(order)) {
-		const sid *size = ref_ids_block(c, tape_map1(t, SF_NORM1, dt, r.e, n), n);
-		return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(t, order > 0 ? SF_MAXN : SF_MINN, dt, size, r.n, r.len, NANS_SHARE));
-	}
-	const sid *fixed = ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r.e, n), n);
-	const sid *norm = norms(c, &r, fixed, order, dt);
-	if (!c->grad)
-		return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, norm);
-	sid *of_entry = tape_ids(t, n);
-	for (int64_t k = 0; k < n; k++)
-		of_entry[k] = norm[k / r.len];
-	const sid *const x[3] = {r.e, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, of_entry, n), n)};
-	const double none[FORMULA_SCALARS] = {0};
-	const sid share = order == 2 ? tape_map(t, SF_NORM2, dt, x, n, none) : tape_map1(t, SF_NORM1, dt, r.e, n);
-	const sid *held = ref_ids_block(c, tape_rows(t, SF_SUM, dt, ref_ids_block(c, share, n), r.n, r.len, 0), r.n);
-	return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_map2(t, SF_GRAFT, dt, norm, held, r.n));
+	return give_norms(c, &r, order, dt);
+}
+
+/* The norm of a difference, which is a tensor. */
+REFERENCE(dist, ANEW)
+{
+	const struct meta *a = meta_of(c, A_dist_self), *b = meta_of(c, A_dist_other);
+	struct result_type type = SHAPE_TYPE_NONE;
+	int64_t size[MAX_RANK];
+	int rank = 0;
+	enum dtype dt;
+	const double order = norm_order(c, A_dist_p);
+	shape_type_tensor(&type, a);
+	shape_type_tensor(&type, b);
+	if (!shape_broadcast(c, size, &rank, a) || !shape_broadcast(c, size, &rank, b) || !shape_type(&dt, c, &type))
+		return false;
+	if (!isinf(order) && order != 1 && order != 2)
+		return ref_unsupported(c, "a dist of order %g: its powers are not modelled, and of 0 PyTorch's backward raises", order);
+	const int64_t n = shape_numel(size, rank);
+	if (isinf(order) && n == 0)
+		return err_set(c->err, "dist of nothing: there is no largest element");
+	const sid *x = ref_cast(c, ref_ids_expanded(c, c->in[A_dist_self], size, rank), n, dt);
+	const sid *y = ref_cast(c, ref_ids_expanded(c, c->in[A_dist_other], size, rank), n, dt);
+	const struct reduced_rows r = {.n = 1, .len = n, .e = ref_ids_block(c, tape_map2(c->t, SF_SUB, dt, x, y, n), n)};
+	return give_norms(c, &r, order, dt);
 }
 
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
