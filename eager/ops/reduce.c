@@ -305,6 +305,39 @@ bool meta_topk(struct meta_ctx *c)
 	return true;
 }
 
+bool meta_kthvalue(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_kthvalue_self];
+	const int64_t k = node_int(c->n, A_kthvalue_k);
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, A_kthvalue_dim), in->rank, c->err) || !check_nonempty(c))
+		return false;
+	if (k < 1 || k > (in->rank ? in->size[d] : 1))
+		return err_set(c->err, "kthvalue(): selected number k out of range for dimension %d", d);
+	return meta_body(c);
+}
+
+/* Both are called median in what they say. */
+bool meta_median_dim(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_median_dim_self];
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, A_median_dim_dim), in->rank, c->err))
+		return false;
+	if (in->rank && in->size[d] == 0)
+		return err_set(c->err, "median(): Expected reduction dim %d to have non-zero size.", d);
+	if (in->rank && in->size[d] > 1 && in->stride[d] == 0)
+		return err_limit(c->err, "%s along an expanded dim: PyTorch reads outside of self", op_info[c->n->op].name);
+	return meta_body(c);
+}
+
+bool meta_median(struct meta_ctx *c)
+{
+	if (meta_numel(c->in[A_median_self]) == 0)
+		return err_limit(c->err, "the median of nothing");
+	return meta_body(c);
+}
+
 /* ---- the others ---- */
 
 bool meta_logsumexp(struct meta_ctx *c)

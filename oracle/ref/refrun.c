@@ -399,7 +399,12 @@ enum {
 	ORDER_logsumexp = ORDER_IGNORED,
 	ORDER_vector_norm = ORDER_IGNORED,
 	ORDER_norm_dim = ORDER_IGNORED,
+	ORDER_median = ORDER_IGNORED,
+	ORDER_nanmedian = ORDER_IGNORED,
 	ORDER_argmax = ORDER_SEEN,
+	ORDER_kthvalue = ORDER_SEEN,
+	ORDER_median_dim = ORDER_SEEN,
+	ORDER_nanmedian_dim = ORDER_SEEN,
 	ORDER_argmin = ORDER_SEEN,
 	ORDER_max_dim = ORDER_SEEN,
 	ORDER_min_dim = ORDER_SEEN
