@@ -43,6 +43,17 @@ bool meta_safe_softmax(struct meta_ctx *c)
 	return meta_body(c);
 }
 
+/* PyTorch looks at an index of nothing, too. */
+bool meta_take(struct meta_ctx *c)
+{
+	const struct meta *index = c->in[A_take_index];
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "take(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].c10);
+	if (meta_numel(c->in[A_take_self]) == 0 && meta_numel(index) > 0)
+		return err_set(c->err, "take(): tried to take from an empty tensor");
+	return meta_body(c);
+}
+
 /* ---- layer_norm ---- */
 
 static void sizes_of(int64_t size[MAX_LIST], const struct arg *shape)

@@ -401,6 +401,8 @@ static int operand_SRCN(struct world *w, struct making *m, const struct param *q
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
+static int operand_SRCN_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SRCN(w, m, q); }
+
 /* Indices for some leading dims, holes between; at least one. */
 static bool index_list(struct world *w, struct making *m, int k, bool unique)
 {

@@ -125,6 +125,8 @@ class Example:
             return self.operand([])
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
+        if role == "srcn_no_gradient":
+            return self.operand(None, f"{self.size}, seed={{s}}")
         if role == "packed":    # two letters: no gradient
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(None, f"{self.size}, seed={{s}}")
