@@ -675,8 +675,8 @@ static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 REFERENCE(max_dim, ANEW) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
 REFERENCE(min_dim, ANEW) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
 
-/* Results 0 and 1, whose ids are `of`: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN counts as largest in
- * both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
+/* Results 0 and 1, whose ids are `of`: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN
+ * counts as largest in both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
 static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest, const int64_t *stride, sid *of[2])
 {
 	const struct meta *m = meta_of(c, A_reduction_self);
@@ -747,10 +747,7 @@ REFERENCE(sort, ANEW)
 
 enum relation { BEFORE, EQUAL, BEHIND, OPEN };
 
-static bool is_nan(const struct num *x)
-{
-	return (x->flags & NUM_SPECIAL) == (NUM_NOFIN | NUM_NAN) && !(x->flags & (NUM_UNDEC | NUM_ANY));
-}
+static bool is_nan(const struct num *x) { return (x->flags & NUM_SPECIAL) == (NUM_NOFIN | NUM_NAN) && !(x->flags & (NUM_UNDEC | NUM_ANY)); }
 
 static enum relation related(const struct num *x, const struct num *y)
 {
