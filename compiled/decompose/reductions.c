@@ -134,17 +134,20 @@ static int scaled(struct decomposition *d, int x, struct scalar by)
 }
 
 /* What is taken 0 times is not looked at. Halves are multiplied and added in f32. */
-RULE(addmm)
+static void product_onto(struct decomposition *d, int (*product)(struct build *, int, int))
 {
 	const struct meta *m = result_meta(d, 0);
 	const enum dtype t = m->dtype, wide = dtype_compute(t);
-	const struct scalar alpha = factor(d, A_addmm_alpha), beta = factor(d, A_addmm_beta);
+	const struct scalar alpha = factor(d, A_onto_alpha), beta = factor(d, A_onto_beta);
 	int x = NO_VALUE;
 	if (!is(&alpha, 0))
-		x = scaled(d, emit_mm(d->b, as_dtype(d, d->in[A_addmm_mat1], wide), as_dtype(d, d->in[A_addmm_mat2], wide)), alpha);
+		x = scaled(d, product(d->b, as_dtype(d, d->in[A_onto_self + 1], wide), as_dtype(d, d->in[A_onto_self + 2], wide)), alpha);
 	if (!is(&beta, 0)) {
-		const int bias = scaled(d, as_dtype(d, d->in[A_addmm_self], wide), beta);
+		const int bias = scaled(d, as_dtype(d, d->in[A_onto_self], wide), beta);
 		x = x == NO_VALUE ? spread(d, bias, m) : emit_add_Tensor(d->b, bias, x, scalar_int(1));
 	}
 	d->out[0] = x == NO_VALUE ? filled(d, m, scalar_int(0)) : as_dtype(d, x, t);
 }
+
+RULE(addmm) { product_onto(d, emit_mm); }
+RULE(baddbmm) { product_onto(d, emit_bmm); }

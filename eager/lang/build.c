@@ -28,6 +28,11 @@ struct ints build_ints_of(const struct node *n, int k)
 	return out;
 }
 
+struct ints build_dims_of(const struct node *n, int k)
+{
+	return (struct ints){.n = node_given(n, k), .v = {node_given(n, k) ? node_int(n, k) : 0}};
+}
+
 struct node *build_begin(struct build *b, int op)
 {
 	int node = prog_add(b->p, op, b->unnamed ? "" : NULL); /* moves p->node */

@@ -45,6 +45,7 @@ struct ints {
 	int64_t v[MAX_LIST];
 };
 struct ints build_ints_of(const struct node *n, int k);
+struct ints build_dims_of(const struct node *n, int k); /* a Dim? as a list: [], all of them, for None */
 
 static inline struct scalar scalar_int(int64_t v) { return (struct scalar){SC_INT, v, 0}; }
 static inline struct scalar scalar_float(double v) { return (struct scalar){SC_FLOAT, 0, v}; }

@@ -1,7 +1,8 @@
 /* opgen_body.c: what rows of ops.def state in rows, as C: op_body.c has body_<id> of each row with a body, op_vjp.c has vjp_<id> of each
  * row that states its derivative.
  *
- * A body is a list of statements in parentheses, over the row's arguments by name (eager/ops/body.h is what it becomes at run time):
+ * A body is a list of statements in parentheses, over the row's arguments by name (eager/ops/body.h is what it becomes at run time; a
+ * `Dim?` is a list of it, [] for None):
  *
  *     refuse e "text";       if e, a host condition, the call raises with the text
  *     NAME = e;              a value with a name
@@ -29,7 +30,7 @@ static const struct reading readings[] = {
 	{"K_SIZE", "const struct ints a_%1$s = build_ints_of(x->n, %2$d);", NULL, V_INTS, V_INTS},
 	{"K_INTS", "const struct ints a_%1$s = build_ints_of(x->n, %2$d);", NULL, V_INTS, V_INTS},
 	{"K_DIMS", "const struct ints a_%1$s = build_ints_of(x->n, %2$d);", NULL, V_INTS, V_INTS},
-	{"K_DIM", "const int64_t a_%1$s = build_int_of(x->n, %2$d);", NULL, V_INT, V_INT},
+	{"K_DIM", "const int64_t a_%1$s = build_int_of(x->n, %2$d);", "const struct ints a_%1$s = build_dims_of(x->n, %2$d);", V_INT, V_INTS},
 	{"K_INDEX", "const int64_t a_%1$s = build_int_of(x->n, %2$d);", NULL, V_INT, V_INT},
 	{"K_STEP", "const int64_t a_%1$s = build_int_of(x->n, %2$d);", NULL, V_INT, V_INT},
 	{"K_INT", "const int64_t a_%1$s = build_int_of(x->n, %2$d);", NULL, V_INT, V_INT},

@@ -35,6 +35,25 @@ static bool same_sizes(const struct meta_ctx *c, const struct meta *grad, const 
 		sizes_text(a, grad->size, grad->rank), sizes_text(b, output->size, output->rank));
 }
 
+bool meta_safe_softmax(struct meta_ctx *c)
+{
+	const struct arg *into = &c->n->arg[A_safe_softmax_dtype];
+	if (node_given(c->n, A_safe_softmax_dtype) && into->dtype != c->in[A_safe_softmax_self]->dtype)
+		return err_limit(c->err, "_safe_softmax into another dtype than self's");
+	return meta_body(c);
+}
+
+/* PyTorch looks at an index of nothing, too. */
+bool meta_take(struct meta_ctx *c)
+{
+	const struct meta *index = c->in[A_take_index];
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "take(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].c10);
+	if (meta_numel(c->in[A_take_self]) == 0 && meta_numel(index) > 0)
+		return err_set(c->err, "take(): tried to take from an empty tensor");
+	return meta_body(c);
+}
+
 /* ---- layer_norm ---- */
 
 static void sizes_of(int64_t size[MAX_LIST], const struct arg *shape)

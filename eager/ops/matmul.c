@@ -164,6 +164,8 @@ bool kern_mv(struct kern_ctx *c) { return forward(c, c->in[A_mv_self], c->in[A_m
 bool kern_dot(struct kern_ctx *c) { return forward(c, c->in[A_dot_self], c->in[A_dot_tensor], NULL), true; }
 bool kern_addmm(struct kern_ctx *c) { return forward(c, c->in[A_addmm_mat1], c->in[A_addmm_mat2], c->in[A_addmm_self]), true; }
 
+bool kern_baddbmm(struct kern_ctx *c) { return forward(c, c->in[A_baddbmm_batch1], c->in[A_baddbmm_batch2], c->in[A_baddbmm_self]), true; }
+
 /* x, or x times a factor that is not 1 (maybe_multiply). */
 static int scaled(struct vjp *v, int x, const struct scalar *by)
 {
@@ -234,6 +236,21 @@ void vjp_bmm(struct vjp *v)
 	}
 }
 
+void vjp_baddbmm(struct vjp *v)
+{
+	const struct scalar *alpha = &v->n->arg[A_baddbmm_alpha].scalar, *beta = &v->n->arg[A_baddbmm_beta].scalar;
+	if (v->want[A_baddbmm_self])
+		v->grad[A_baddbmm_self] = scaled(v, v->g[0], beta);
+	if (v->want[A_baddbmm_batch1]) {
+		const int b = emit_transpose_int(v->b, v->in[A_baddbmm_batch2], 1, 2);
+		v->grad[A_baddbmm_batch1] = scaled(v, emit_bmm(v->b, v->g[0], b), alpha);
+	}
+	if (v->want[A_baddbmm_batch2]) {
+		const int a = emit_transpose_int(v->b, v->in[A_baddbmm_batch1], 1, 2);
+		v->grad[A_baddbmm_batch2] = scaled(v, emit_bmm(v->b, a, v->g[0]), alpha);
+	}
+}
+
 void vjp_mv(struct vjp *v)
 {
 	if (v->want[A_mv_self]) {
@@ -291,10 +308,10 @@ bool meta_mm(struct meta_ctx *c)
 
 /* alpha and beta, in the dtype that is computed in. Of integers without anything to multiply, self times beta is an ordinary product, whose
  * beta may be of a wider kind. */
-static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size, int64_t inner)
+static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size, int rank, int64_t inner)
 {
-	const struct scalar *beta = &c->n->arg[A_addmm_beta].scalar, *alpha = &c->n->arg[A_addmm_alpha].scalar;
-	if (size[0] == 0 || size[1] == 0 || (dtype_is_float(t) && inner == 0))
+	const struct scalar *beta = &c->n->arg[A_onto_beta].scalar, *alpha = &c->n->arg[A_onto_alpha].scalar;
+	if (size[0] == 0 || size[1] == 0 || size[rank - 1] == 0 || (dtype_is_float(t) && inner == 0))
 		return true;
 	if (dtype_is_float(t))
 		return scalar_fits(alpha, dtype_compute(t), c->err) && scalar_fits(beta, dtype_compute(t), c->err);
@@ -304,23 +321,30 @@ static bool check_factors(struct meta_ctx *c, enum dtype t, const int64_t *size,
 	return scalar_fits(alpha, t, c->err) && scalar_fits(beta, t, c->err);
 }
 
-bool meta_addmm(struct meta_ctx *c)
+static bool expands(struct meta_ctx *c, const struct meta *bias, const int64_t *size, int rank)
 {
-	const struct meta *bias = c->in[A_addmm_self], *a = c->in[A_addmm_mat1], *b = c->in[A_addmm_mat2];
-	if (!check_matrices(c, a, b, "mat1"))
-		return false;
-	int64_t size[2] = {a->size[0], b->size[1]};
 	for (int d = 0; d < bias->rank; d++) {
-		int at = 2 - bias->rank + d;
+		int at = rank - bias->rank + d;
 		if (at < 0 || (bias->size[d] != 1 && bias->size[d] != size[at]))
 			return err_set(c->err,
 				"The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %d",
 				(long long)(at < 0 ? 0 : size[at]), (long long)bias->size[d], MAX(at, 0));
 	}
+	return true;
+}
+
+bool meta_addmm(struct meta_ctx *c)
+{
+	const struct meta *bias = c->in[A_addmm_self], *a = c->in[A_addmm_mat1], *b = c->in[A_addmm_mat2];
+	if (!check_matrices(c, a, b, "mat1"))
+		return false;
+	const int64_t size[2] = {a->size[0], b->size[1]};
+	if (!expands(c, bias, size, 2))
+		return false;
 	if (bias->dtype != a->dtype)
 		return err_set(
 			c->err, "self and mat2 must have the same dtype, but got %s and %s", dtype_info[bias->dtype].c10, dtype_info[b->dtype].c10);
-	return check_factors(c, bias->dtype, size, a->size[1]) && result(c, bias, size, 2);
+	return check_factors(c, bias->dtype, size, 2, a->size[1]) && result(c, bias, size, 2);
 }
 
 static bool check_dtypes(struct meta_ctx *c, const struct meta *a, const struct meta *b)
@@ -332,9 +356,8 @@ static bool check_dtypes(struct meta_ctx *c, const struct meta *a, const struct 
 	return err_set(c->err, "expected scalar type %s but found %s", dtype_info[a->dtype].c10, dtype_info[b->dtype].c10);
 }
 
-bool meta_bmm(struct meta_ctx *c)
+static bool check_batches(struct meta_ctx *c, const struct meta *a, const struct meta *b)
 {
-	const struct meta *a = c->in[A_bmm_self], *b = c->in[A_bmm_mat2];
 	if (a->rank != 3)
 		return err_set(c->err, "batch1 must be a 3D tensor");
 	if (b->rank != 3)
@@ -342,9 +365,36 @@ bool meta_bmm(struct meta_ctx *c)
 	if (a->size[0] != b->size[0] || a->size[2] != b->size[1])
 		return err_set(c->err, "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
 			(long long)a->size[0], (long long)a->size[2], (long long)b->size[0], (long long)b->size[1]);
-	if (!check_dtypes(c, a, b))
+	return check_dtypes(c, a, b);
+}
+
+bool meta_bmm(struct meta_ctx *c)
+{
+	const struct meta *a = c->in[A_bmm_self], *b = c->in[A_bmm_mat2];
+	return check_batches(c, a, b) && result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
+}
+
+bool meta_baddbmm(struct meta_ctx *c)
+{
+	const struct meta *bias = c->in[A_baddbmm_self], *a = c->in[A_baddbmm_batch1], *b = c->in[A_baddbmm_batch2];
+	if (a->rank != 3 || b->rank != 3)
+		return check_batches(c, a, b);
+	const int64_t size[3] = {a->size[0], a->size[1], b->size[2]};
+	if (!expands(c, bias, size, 3))
 		return false;
-	return result(c, a, (int64_t[]){a->size[0], a->size[1], b->size[2]}, 3);
+	if (bias->dtype != a->dtype || bias->dtype != b->dtype)
+		return err_set(c->err, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s", dtype_info[bias->dtype].short_cpp,
+			dtype_info[a->dtype].short_cpp, dtype_info[b->dtype].short_cpp);
+	return check_batches(c, a, b) && check_factors(c, bias->dtype, size, 3, a->size[2]) && result(c, bias, size, 3);
+}
+
+bool meta_addbmm(struct meta_ctx *c)
+{
+	const struct meta *bias = c->in[A_addbmm_self], *a = c->in[A_addbmm_batch1], *b = c->in[A_addbmm_batch2];
+	if (a->rank != 3 || b->rank != 3)
+		return check_batches(c, a, b);
+	const int64_t size[2] = {a->size[1], b->size[2]};
+	return expands(c, bias, size, 2) && check_batches(c, a, b) && meta_body(c);
 }
 
 bool meta_mv(struct meta_ctx *c)

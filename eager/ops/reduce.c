@@ -199,6 +199,24 @@ bool meta_mean(struct meta_ctx *c)
 	return shape_rule(c, t);
 }
 
+/* Of floats into integers: 2.11.0 refuses it, 2.15.0 does not. */
+bool meta_nansum(struct meta_ctx *c)
+{
+	const int into = op_arg(c->n->op, N_dtype);
+	const enum dtype dt = node_given(c->n, into) ? c->n->arg[into].dtype : c->in[A_nansum_self]->dtype;
+	if (dtype_is_float(c->in[A_nansum_self]->dtype) && !dtype_is_float(dt))
+		return err_limit(c->err, "nansum of floats into %s: PyTorch 2.11 refuses it, 2.15 does not", dtype_info[dt].name);
+	bool reduced[MAX_RANK];
+	int several = 0;
+	if (!reduce_dims(reduced, c->n, c->in[A_nansum_self]->rank, c->err))
+		return false;
+	for (int d = 0; d < c->in[A_nansum_self]->rank; d++)
+		several += reduced[d] && c->in[A_nansum_self]->size[d] > 1;
+	if (dtype_is_narrow(dt) && several > 1)
+		return err_limit(c->err, "nansum of %s over several dims: PyTorch rounds after each of some of them", dtype_info[dt].name);
+	return meta_body(c);
+}
+
 bool meta_mean_dim(struct meta_ctx *c) { return meta_mean(c); }
 
 /* ---- extrema: an empty lane has none ---- */
@@ -239,6 +257,20 @@ static bool extremum_rule(struct meta_ctx *c, enum dtype t)
 	return true;
 }
 
+bool meta_aminmax(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_aminmax_self];
+	const int at = op_arg(c->n->op, N_dim);
+	int d;
+	if (meta_numel(in) > 0 || !node_given(c->n, at))
+		return meta_numel(in) > 0
+			? meta_body(c)
+			: err_set(c->err, "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
+	if (!dim_wrap(&d, node_int(c->n, at), in->rank, c->err))
+		return false;
+	return in->size[d] > 0 ? meta_body(c) : err_set(c->err, "aminmax: Expected reduction dim %d to have non-zero size.", d);
+}
+
 bool meta_amax(struct meta_ctx *c) { return extremum_rule(c, c->in[A_amax_self]->dtype); }
 bool meta_max(struct meta_ctx *c) { return extremum_rule(c, c->in[A_max_self]->dtype); }
 bool meta_argmax(struct meta_ctx *c) { return extremum_rule(c, DT_I64); }
@@ -271,6 +303,39 @@ bool meta_topk(struct meta_ctx *c)
 		c->out[i].device = in->device;
 	}
 	return true;
+}
+
+bool meta_kthvalue(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_kthvalue_self];
+	const int64_t k = node_int(c->n, A_kthvalue_k);
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, A_kthvalue_dim), in->rank, c->err) || !check_nonempty(c))
+		return false;
+	if (k < 1 || k > (in->rank ? in->size[d] : 1))
+		return err_set(c->err, "kthvalue(): selected number k out of range for dimension %d", d);
+	return meta_body(c);
+}
+
+/* Both are called median in what they say. */
+bool meta_median_dim(struct meta_ctx *c)
+{
+	const struct meta *in = c->in[A_median_dim_self];
+	int d;
+	if (!dim_wrap(&d, node_int(c->n, A_median_dim_dim), in->rank, c->err))
+		return false;
+	if (in->rank && in->size[d] == 0)
+		return err_set(c->err, "median(): Expected reduction dim %d to have non-zero size.", d);
+	if (in->rank && in->size[d] > 1 && in->stride[d] == 0)
+		return err_limit(c->err, "%s along an expanded dim: PyTorch reads outside of self", op_info[c->n->op].name);
+	return meta_body(c);
+}
+
+bool meta_median(struct meta_ctx *c)
+{
+	if (meta_numel(c->in[A_median_self]) == 0)
+		return err_limit(c->err, "the median of nothing");
+	return meta_body(c);
 }
 
 /* ---- the others ---- */
@@ -312,7 +377,8 @@ static bool norm_is_there(const struct meta_ctx *c, double order)
 
 double reduce_order(const struct node *n)
 {
-	const struct arg *a = &n->arg[A_vector_norm_self + 1];
+	const int p = op_arg(n->op, N_p); /* vector_norm calls it ord */
+	const struct arg *a = &n->arg[p >= 0 ? p : A_vector_norm_self + 1];
 	return a->tag == ARG_NONE ? 2 : a->scalar.kind == SC_FLOAT ? a->scalar.f : (double)a->scalar.i;
 }
 
@@ -322,6 +388,15 @@ bool meta_vector_norm(struct meta_ctx *c)
 	if (!isinf(order) && order != 0 && order != 1 && order != 2)
 		return err_limit(c->err, "a norm of order %g", order);
 	return body_takes_self(c) && shape_rule(c, c->in[A_vector_norm_self]->dtype) && norm_is_there(c, order);
+}
+
+/* Of order 0 PyTorch's backward raises. */
+bool meta_dist(struct meta_ctx *c)
+{
+	const double order = reduce_order(c->n);
+	if (!isinf(order) && order != 1 && order != 2)
+		return err_limit(c->err, "a dist of order %g", order);
+	return body_takes_self(c) && meta_body(c);
 }
 
 bool meta_var(struct meta_ctx *c) { return shape_rule(c, c->in[A_var_self]->dtype); }

@@ -116,6 +116,12 @@ static void to_selected(struct vjp *v, bool keepdim)
 
 void vjp_max_dim(struct vjp *v) { to_selected(v, reduce_keepdim(v->n)); }
 
+void vjp_kthvalue(struct vjp *v) { vjp_max_dim(v); }
+void vjp_median_dim(struct vjp *v) { vjp_max_dim(v); }
+void vjp_nanmedian_dim(struct vjp *v) { vjp_max_dim(v); }
+void vjp_median(struct vjp *v) { vjp_max(v); }
+void vjp_nanmedian(struct vjp *v) { vjp_max(v); }
+
 /* Lanes of the results: as those of `in`, with `count` elements where the dim was. */
 static void result_lanes(struct lanes *out, const struct node *n, const struct meta *in, int64_t count, struct arena *a)
 {
@@ -207,3 +213,4 @@ bool kern_sort(struct kern_ctx *c)
 }
 
 void vjp_sort(struct vjp *v) { to_selected(v, true); }
+void vjp_sort_stable(struct vjp *v) { to_selected(v, true); }

@@ -46,6 +46,13 @@ void vjp_sum(struct vjp *v)
 	v->grad[A_sum_self] = emit_expand(v->b, g, self->size, self->rank);
 }
 
+void vjp_nansum(struct vjp *v)
+{
+	vjp_sum(v);
+	const int number = emit_logical_not(v->b, emit_isnan(v->b, v->in[A_nansum_self]));
+	v->grad[A_nansum_self] = emit_mul_Tensor(v->b, v->grad[A_nansum_self], number);
+}
+
 /* g expanded, then divided. */
 static int mean_gradient(struct vjp *v, int g)
 {
@@ -79,31 +86,40 @@ void vjp_logsumexp(struct vjp *v)
 /* ---- norms: norm_backward of FunctionsManual.cpp ---- */
 
 /* The elements whose size is the norm share; of a NaN, those that are NaN. */
-static int extreme_share(struct vjp *v, int g, int y)
+static int extreme_share(struct build *b, int x, int g, int y, const int64_t *dims, int ndim)
 {
-	struct build *b = v->b;
+	const int winner = emit_logical_or(b, emit_eq_Tensor(b, emit_abs(b, x), y), emit_isnan(b, x));
+	return emit_mul_Tensor(b, emit_div_Tensor(b, g, emit_sum_dim(b, winner, dims, ndim, true, -1)), winner);
+}
+
+/* The cotangent of x, whose norm over dims is y; of order 0 nothing passes. */
+static int norm_gradient(struct build *b, double order, int x, int g, int y, const int64_t *dims, int ndim)
+{
+	if (order == 2) {
+		const int slope = emit_div_Tensor(b, x, y);
+		return emit_mul_Tensor(b, g, emit_masked_fill(b, slope, emit_eq_Scalar(b, y, scalar_int(0)), scalar_int(0)));
+	}
+	return order == 0 ? NO_VALUE : emit_mul_Tensor(b, emit_sgn(b, x), isinf(order) ? extreme_share(b, x, g, y, dims, ndim) : g);
+}
+
+void vjp_vector_norm(struct vjp *v)
+{
 	const struct arg *dim = &v->n->arg[A_vector_norm_dim];
 	int64_t dims[MAX_RANK];
 	const int n = dim->tag == ARG_NONE ? 0 : dim->n;
 	for (int i = 0; i < n; i++)
 		dims[i] = dim->ints[i].value;
-	int size = emit_abs(b, v->in[A_vector_norm_self]);
-	int winner = emit_logical_or(b, emit_eq_Tensor(b, size, y), emit_isnan(b, size));
-	return emit_mul_Tensor(b, emit_div_Tensor(b, g, emit_sum_dim(b, winner, dims, n, true, -1)), winner);
+	const int g = reduce_restored(v, v->g[0]), y = reduce_restored(v, v->out[0]);
+	v->grad[A_vector_norm_self] = norm_gradient(v->b, reduce_order(v->n), v->in[A_vector_norm_self], g, y, dims, n);
 }
 
-/* Of order 0 nothing passes. */
-void vjp_vector_norm(struct vjp *v)
+void vjp_dist(struct vjp *v)
 {
-	struct build *b = v->b;
-	const double order = reduce_order(v->n);
-	const int self = v->in[A_vector_norm_self], g = reduce_restored(v, v->g[0]), y = reduce_restored(v, v->out[0]);
-	if (order == 2) {
-		const int slope = emit_div_Tensor(b, self, y);
-		v->grad[A_vector_norm_self] = emit_mul_Tensor(b, g, emit_masked_fill(b, slope, emit_eq_Scalar(b, y, scalar_int(0)), scalar_int(0)));
-	} else if (order != 0) {
-		v->grad[A_vector_norm_self] = emit_mul_Tensor(b, emit_sgn(b, self), isinf(order) ? extreme_share(v, g, y) : g);
-	}
+	const int apart = emit_sub_Tensor(v->b, v->in[A_dist_self], v->in[A_dist_other], scalar_int(1));
+	const int grad = norm_gradient(v->b, reduce_order(v->n), apart, v->g[0], v->out[0], NULL, 0);
+	v->grad[A_dist_self] = grad;
+	if (v->want[A_dist_other])
+		v->grad[A_dist_other] = emit_neg(v->b, grad);
 }
 
 void vjp_norm_dim(struct vjp *v) { vjp_vector_norm(v); }
@@ -189,14 +205,24 @@ static int variance_gradient(struct vjp *v, int g)
 
 void vjp_var(struct vjp *v) { v->grad[A_var_self] = variance_gradient(v, v->g[0]); }
 
-void vjp_var_mean(struct vjp *v)
+static void of_moments(struct vjp *v, int g, int g_mean)
 {
-	int grad = NO_VALUE, mean = NO_VALUE;
-	if (v->g[0] != NO_VALUE)
-		grad = variance_gradient(v, v->g[0]);
-	if (v->g[1] != NO_VALUE)
-		mean = mean_gradient(v, v->g[1]);
-	if (grad != NO_VALUE && mean != NO_VALUE)
-		grad = emit_add_Tensor(v->b, grad, mean, scalar_int(1));
-	v->grad[A_var_mean_self] = grad == NO_VALUE ? mean : grad;
+	const int grad = g != NO_VALUE ? variance_gradient(v, g) : NO_VALUE;
+	const int mean = g_mean != NO_VALUE ? mean_gradient(v, g_mean) : NO_VALUE;
+	const bool both = grad != NO_VALUE && mean != NO_VALUE;
+	v->grad[A_reduction_self] = both ? emit_add_Tensor(v->b, grad, mean, scalar_int(1)) : grad == NO_VALUE ? mean : grad;
 }
+
+void vjp_var_mean(struct vjp *v) { of_moments(v, v->g[0], v->g[1]); }
+
+/* The cotangent of the variance whose root y is: nothing passes where it is 0. */
+static int under_root(struct vjp *v, int g, int y)
+{
+	struct build *b = v->b;
+	const int slope = emit_div_Tensor(b, g, emit_mul_Scalar(b, y, scalar_int(2)));
+	return emit_masked_fill(b, slope, emit_eq_Scalar(b, y, scalar_int(0)), scalar_int(0));
+}
+
+void vjp_std_correction(struct vjp *v) { v->grad[A_reduction_self] = variance_gradient(v, under_root(v, v->g[0], v->out[0])); }
+
+void vjp_std_mean(struct vjp *v) { of_moments(v, v->g[0] == NO_VALUE ? NO_VALUE : under_root(v, v->g[0], v->out[0]), v->g[1]); }

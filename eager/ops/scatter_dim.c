@@ -116,6 +116,20 @@ bool meta_scatter_value(struct meta_ctx *c)
 		|| scalar_fits(&c->n->arg[A_scatter_value_value].scalar, c->in[A_scatter_value_self]->dtype, c->err);
 }
 
+bool meta_scatter_value_by(struct meta_ctx *c)
+{
+	const char *word = c->n->arg[A_scatter_value_by_reduce].str;
+	if (!str_eq(word, "add") && !str_eq(word, "multiply"))
+		return meta_body(c);
+	if (!scatter_check(
+			node_int(c->n, A_scatter_value_by_dim), c->in[A_scatter_value_by_self], c->in[A_scatter_value_by_index], NULL, c->err))
+		return false;
+	if (meta_numel(c->in[A_scatter_value_by_index])
+		&& !scalar_fits(&c->n->arg[A_scatter_value_by_value].scalar, c->in[A_scatter_value_by_self]->dtype, c->err))
+		return false;
+	return meta_body(c);
+}
+
 /* Writes src's elements, or the bits at cell where src is NULL. */
 static bool write_at(
 	struct tensor *out, int64_t dim, const struct tensor *index, const struct tensor *src, const unsigned char *cell, struct err *err)

@@ -401,6 +401,8 @@ static int operand_SRCN(struct world *w, struct making *m, const struct param *q
 	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
+static int operand_SRCN_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_SRCN(w, m, q); }
+
 /* Indices for some leading dims, holes between; at least one. */
 static bool index_list(struct world *w, struct making *m, int k, bool unique)
 {
@@ -571,6 +573,20 @@ static int operand_BIAS(struct world *w, struct making *m, const struct param *q
 			s.size[1] = node_meta(w->p, m->arg[k].node)->size[1];
 	return operand(w, m, q, m->meta.dtype, s, FIT_BCAST_TO);
 }
+
+/* The same of a batch of products, and of their sum. */
+static int batch_bias(struct world *w, struct making *m, const struct param *q, bool summed)
+{
+	struct shape s = {.rank = 3, .size = {m->meta.size[0], m->meta.size[1], 1}};
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (param_of(m, k)->role == R_MAT2)
+			s.size[2] = node_meta(w->p, m->arg[k].node)->size[2];
+	const struct shape sum = {.rank = 2, .size = {s.size[1], s.size[2]}};
+	return operand(w, m, q, m->meta.dtype, summed ? sum : s, FIT_BCAST_TO);
+}
+
+static int operand_BATCH_BIAS(struct world *w, struct making *m, const struct param *q) { return batch_bias(w, m, q, false); }
+static int operand_SUMMED_BIAS(struct world *w, struct making *m, const struct param *q) { return batch_bias(w, m, q, true); }
 
 /* ---- one function per OPERAND_ROLE of role.def, which returns the node, -1 if there is none; a role without one does not compile ---- */
 

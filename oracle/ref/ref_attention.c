@@ -129,7 +129,7 @@ static const sid *scaled_product(struct ref_ctx *c, const struct attention *r, c
 {
 	sid *out = tape_ids(c->t, r->heads * m * n);
 	for (int64_t h = 0; h < r->heads; h++) {
-		const sid first = tape_matmul_onto(c->t, r->in, NULL, 0, r->scale, a + h * m * k, b + h * k * n, m, k, n);
+		const sid first = tape_matmul_onto(c->t, r->in, NULL, 0, r->scale, a + h * m * k, b + h * k * n, 1, m, k, n);
 		for (int64_t i = 0; i < m * n; i++)
 			out[h * m * n + i] = c->t->over ? 0 : first + (sid)i;
 	}

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* f of the tensors that come first, all of the sizes and dtype of the first. shifted: it begins with a difference from the largest. */
-static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool shifted)
+static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool shifted, const double *number)
 {
 	const struct meta *m = meta_of(c, 0);
 	bool mask[MAX_RANK];
@@ -24,7 +24,7 @@ static bool of_rows(struct ref_ctx *c, enum sf f, int dim_arg, int ntensor, bool
 		op[k] = ref_rows(c, c->in[k], mask, &n, &len);
 	if (shifted)
 		op[0] = ref_unrounded(c, op[0], n * len, m->dtype);
-	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, NULL));
+	return ref_out_rows(c, 0, m->dtype, m, mask, tape_formula(c->t, f, m->dtype, op, n, len, number));
 }
 
 static bool forward(struct ref_ctx *c, enum sf f)
@@ -33,11 +33,20 @@ static bool forward(struct ref_ctx *c, enum sf f)
 		(int)A_softmax_dim == (int)A_log_softmax_dim && (int)A_softmax_half_to_float == (int)A_log_softmax_half_to_float, "alike");
 	if (c->n->arg[A_softmax_half_to_float].b)
 		return err_set(c->err, "softmax with half to float conversion is not supported on CPU");
-	return of_rows(c, f, A_softmax_dim, 1, true);
+	return of_rows(c, f, A_softmax_dim, 1, true, NULL);
 }
 
 REFERENCE(softmax, ANEW) { return forward(c, SF_SOFTMAX); }
 REFERENCE(log_softmax, ANEW) { return forward(c, SF_LOG_SOFTMAX); }
+
+REFERENCE(safe_softmax, ANEW)
+{
+	const double lowest[FORMULA_SCALARS] = {-INFINITY};
+	const enum dtype dt = meta_of(c, A_safe_softmax_self)->dtype;
+	if (ref_given(c, A_safe_softmax_dtype) && c->n->arg[A_safe_softmax_dtype].dtype != dt)
+		return ref_unsupported(c, "_safe_softmax into another dtype: convert self first");
+	return of_rows(c, SF_SAFE_SOFTMAX, A_safe_softmax_dim, 1, true, lowest);
+}
 
 static bool backward(struct ref_ctx *c, enum sf f)
 {
@@ -51,7 +60,7 @@ static bool backward(struct ref_ctx *c, enum sf f)
 		return ref_unsupported(c, "operands of different dtypes without elements, at which PyTorch does not look");
 	if (grad->dtype != output->dtype || widened)
 		return err_set(c->err, "grad_output, output and input are of different dtypes");
-	return of_rows(c, f, A_softmax_backward_dim, 2, false);
+	return of_rows(c, f, A_softmax_backward_dim, 2, false, NULL);
 }
 
 REFERENCE(softmax_backward_data, ANEW) { return backward(c, SF_SOFTMAX_BACKWARD); }

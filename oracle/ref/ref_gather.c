@@ -42,8 +42,27 @@ REFERENCE(gather, ANEW)
 	return give_copies(c, m->dtype, ix->size, ix->rank, NULL, read);
 }
 
+REFERENCE(take, ANEW)
+{
+	const struct meta *m = meta_of(c, A_take_self), *ix = meta_of(c, A_take_index);
+	const int64_t n = meta_numel(ix), len = meta_numel(m);
+	if (ix->dtype != DT_I64)
+		return err_set(c->err, "take(): an index must be i64");
+	const int64_t *at = ref_ints(c, c->in[A_take_index]);
+	if (!at)
+		return false;
+	const sid *ids = ref_ids(c, c->in[A_take_self]);
+	sid *read = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++) {
+		if (at[k] < -len || at[k] >= len)
+			return err_set(c->err, "take(): index %lld is outside of %lld elements", (long long)at[k], (long long)len);
+		read[k] = ids[at[k] < 0 ? at[k] + len : at[k]];
+	}
+	return give_copies(c, m->dtype, ix->size, ix->rank, NULL, read);
+}
+
 /* The rows at p->at, along p->dim, of self. */
-static void take(sid *out, const sid *ids, const struct positions *p)
+static void take_rows(sid *out, const sid *ids, const struct positions *p)
 {
 	for (int64_t o = 0; o < p->outer; o++)
 		for (int64_t k = 0; k < p->n; k++)
@@ -64,7 +83,7 @@ REFERENCE(index_select, ANEW)
 	if (!meta_check_sizes(size, m->rank, c->err))
 		return false;
 	sid *read = tape_ids(c->t, p.outer * p.n * p.inner);
-	take(read, ref_ids(c, c->in[A_index_select_self]), &p);
+	take_rows(read, ref_ids(c, c->in[A_index_select_self]), &p);
 	return give_copies(c, m->dtype, size, m->rank, NULL, read);
 }
 

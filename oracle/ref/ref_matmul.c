@@ -109,17 +109,17 @@ static double number_of(const struct scalar *s, enum dtype dt)
 
 /* The same of integers. The factors are cut to whole numbers of the dtype, which must hold them if anything is multiplied; else self times
  * beta is an ordinary product, which a beta of a wider kind makes a float. */
-static bool addmm_ints(struct ref_ctx *c, enum dtype dt, const int64_t size[2], int64_t inner)
+static bool onto_ints(struct ref_ctx *c, enum dtype dt, const int64_t *size, int rank, const sid *a, const sid *b, int64_t inner)
 {
-	const struct scalar *by[2] = {scalar_of(c, A_addmm_alpha), scalar_of(c, A_addmm_beta)};
-	const int64_t n = size[0] * size[1];
+	const struct scalar *by[2] = {scalar_of(c, A_onto_alpha), scalar_of(c, A_onto_beta)};
+	const int64_t batch = rank == 3 ? size[0] : 1, n = batch * size[rank - 2] * size[rank - 1];
 	if (n && inner == 0 && by[1]->kind == SC_FLOAT && by[1]->f != 0)
 		return err_set(c->err, "addmm: result type Float can't be cast to %s", dtype_info[dt].torch);
 	for (int k = 0; n && inner && k < 2; k++)
 		if (!shape_fits(c, by[k], dt, 1))
 			return false;
-	const sid *part[2] = {NULL, ref_ids_expanded(c, c->in[A_addmm_self], size, 2)};
-	sid first = product(c, dt, ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), 1, size[0], inner, size[1]);
+	const sid *part[2] = {NULL, ref_ids_expanded(c, c->in[A_onto_self], size, rank)};
+	sid first = product(c, dt, a, b, batch, size[rank - 2], inner, size[rank - 1]);
 	part[0] = ref_ids_block(c, first, n);
 	for (int k = 0; k < 2; k++) {
 		const int64_t factor = by[k]->kind == SC_FLOAT ? (int64_t)by[k]->f : by[k]->i;
@@ -129,29 +129,68 @@ static bool addmm_ints(struct ref_ctx *c, enum dtype dt, const int64_t size[2], 
 			scaled[e] = c->t->over ? 0 : first + (sid)e;
 		part[k] = scaled;
 	}
-	return ref_out_block(c, 0, dt, size, 2, NULL, tape_map2(c->t, SF_ADD, dt, part[0], part[1], n));
+	return ref_out_block(c, 0, dt, size, rank, NULL, tape_map2(c->t, SF_ADD, dt, part[0], part[1], n));
 }
 
-/* beta * self + alpha * (mat1 @ mat2); with beta = 0, self is not even looked at. */
+/* beta * self + alpha * (a @ b), matrices or batches of them; with beta = 0, self is not even looked at. */
+static bool onto(struct ref_ctx *c, const int64_t *size, int rank, const sid *a, const sid *b, int64_t inner)
+{
+	const struct meta *bias = meta_of(c, A_onto_self);
+	const struct scalar *beta = scalar_of(c, A_onto_beta), *alpha = scalar_of(c, A_onto_alpha);
+	const enum dtype dt = bias->dtype, factors = dt == DT_F64 ? DT_F64 : DT_F32; /* where alpha and beta multiply */
+	const int64_t batch = rank == 3 ? size[0] : 1, m = size[rank - 2], n = size[rank - 1];
+	if (!shape_expands(bias, size, rank))
+		return err_set(c->err, "%s: the size %s of self does not expand to %s", op_info[c->n->op].name,
+			shape_text(c, bias->size, bias->rank), shape_text(c, size, rank));
+	if (!dtype_is_float(dt))
+		return onto_ints(c, dt, size, rank, a, b, inner);
+	if (batch && m && n && inner && (!shape_fits(c, alpha, factors, 1) || !shape_fits(c, beta, factors, 1)))
+		return false;
+	return ref_out_block(c, 0, dt, size, rank, NULL,
+		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[A_onto_self], size, rank), number_of(beta, dt), number_of(alpha, dt), a, b,
+			batch, m, inner, n));
+}
+
 REFERENCE(addmm, BIAS)
 {
 	const struct meta *bias = meta_of(c, A_addmm_self), *a = meta_of(c, A_addmm_mat1), *b = meta_of(c, A_addmm_mat2);
-	const struct scalar *beta = scalar_of(c, A_addmm_beta), *alpha = scalar_of(c, A_addmm_alpha);
-	enum dtype dt = bias->dtype;
 	if (!same_dtype(c, bias, a) || !multiplies(c, a, b))
 		return false;
 	const int64_t size[] = {a->size[0], b->size[1]};
+	return meta_check_sizes(size, 2, c->err)
+		&& onto(c, size, 2, ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), a->size[1]);
+}
+
+/* self, batch1 and batch2 of baddbmm and addbmm. */
+static bool multiplies_batches(struct ref_ctx *c)
+{
+	const struct meta *bias = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
+	return need_rank(c, a, 3) && need_rank(c, b, 3) && contracts(c, a, b, a->size[0], b->size[0])
+		&& contracts(c, a, b, a->size[2], b->size[1]) && same_dtype(c, bias, a) && same_dtype(c, a, b);
+}
+
+REFERENCE(baddbmm, BIAS)
+{
+	const struct ref_tensor *a = c->in[A_baddbmm_batch1], *b = c->in[A_baddbmm_batch2];
+	if (!multiplies_batches(c))
+		return false;
+	const int64_t size[] = {a->meta.size[0], a->meta.size[1], b->meta.size[2]};
+	return meta_check_sizes(size, 3, c->err) && onto(c, size, 3, ref_ids(c, a), ref_ids(c, b), a->meta.size[2]);
+}
+
+/* One product whose inner dim runs over the batch, too. */
+REFERENCE(addbmm, BIAS)
+{
+	const struct ref_tensor *a = c->in[A_addbmm_batch1], *b = c->in[A_addbmm_batch2];
+	if (!multiplies_batches(c))
+		return false;
+	const int64_t batch = a->meta.size[0], k = a->meta.size[2], size[] = {a->meta.size[1], b->meta.size[2]};
 	if (!meta_check_sizes(size, 2, c->err))
 		return false;
-	if (!shape_expands(bias, size, 2))
-		return err_set(
-			c->err, "addmm: the size %s of self does not expand to %s", shape_text(c, bias->size, bias->rank), shape_text(c, size, 2));
-	if (!dtype_is_float(dt))
-		return addmm_ints(c, dt, size, a->size[1]);
-	const enum dtype factors = dt == DT_F64 ? DT_F64 : DT_F32; /* where alpha and beta multiply */
-	if (size[0] && size[1] && a->size[1] && (!shape_fits(c, alpha, factors, 1) || !shape_fits(c, beta, factors, 1)))
-		return false;
-	return ref_out_block(c, 0, dt, size, 2, NULL,
-		tape_matmul_onto(c->t, dt, ref_ids_expanded(c, c->in[A_addmm_self], size, 2), number_of(beta, dt), number_of(alpha, dt),
-			ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), size[0], a->size[1], size[1]));
+	const sid *of = ref_ids(c, a);
+	sid *rows = tape_ids(c->t, meta_numel(&a->meta));
+	for (int64_t i = 0; i < size[0]; i++)
+		for (int64_t q = 0; q < batch * k; q++)
+			rows[i * batch * k + q] = of[(q / k * size[0] + i) * k + q % k];
+	return onto(c, size, 2, rows, ref_ids(c, b), batch * k);
 }

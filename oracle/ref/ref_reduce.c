@@ -169,6 +169,61 @@ REFERENCE(sum_dim, VIEW)
 								 : reduce(c, mask, flag_of(c, A_sum_dim_keepdim), SF_SUM, dt, dt, sum_depth(c, mask, dt)));
 }
 
+/* What is NaN is no summand. */
+static const sid *numbers(struct ref_ctx *c, const sid *e, int64_t n, enum dtype dt)
+{
+	const double infinity[FORMULA_SCALARS] = {INFINITY};
+	const sid *const x[3] = {e};
+	return dtype_is_float(dt) ? ref_ids_block(c, tape_map(c->t, SF_UNLESS_NAN, dt, x, n, infinity), n) : e;
+}
+
+REFERENCE(nansum, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	enum dtype dt;
+	const enum dtype own = meta_of(c, A_nansum_self)->dtype;
+	if (!sum_type(&dt, c, 3) || !ref_dims(c, mask, A_nansum_dim, meta_of(c, A_nansum_self)->rank, true))
+		return false;
+	if (dtype_is_float(own) && !dtype_is_float(dt))
+		return ref_unsupported(c, "nansum of floats into integers: PyTorch 2.11 refuses it, 2.15 does not");
+	int several = 0;
+	for (int d = 0; d < meta_of(c, A_nansum_self)->rank; d++)
+		several += mask[d] && meta_of(c, A_nansum_self)->size[d] > 1;
+	if (dtype_is_narrow(dt) && several > 1)
+		return ref_unsupported(c, "nansum of a half over several dims: the CPU rounds after each of some of them");
+	const bool keepdim = flag_of(c, A_nansum_keepdim), narrow = narrows(c, mask, dt);
+	const enum dtype in = narrow ? DT_F32 : dt;
+	rows_of(c, &r, mask, keepdim, narrow ? own : dt);
+	if (narrow)
+		r.e = narrowed(c, r.e, r.n * r.len, dt);
+	const sid *e = numbers(c, r.e, r.n * r.len, in);
+	const sid *sum = ref_ids_block(c, tape_rows(c->t, SF_SUM, in, e, r.n, r.len, sum_depth(c, mask, in)), r.n);
+	return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, ref_cast(c, sum, r.n, dt));
+}
+
+REFERENCE(count_nonzero, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, A_count_nonzero_self);
+	int d;
+	all_dims(mask, m);
+	if (c->n->arg[1].tag == ARG_INT) {
+		if (!shape_dim(c, &d, 1, m))
+			return false;
+		for (int k = 0; k < m->rank; k++)
+			mask[k] = k == d;
+	} else if (!ref_dims(c, mask, 1, m->rank, true)) {
+		return false;
+	}
+	rows_of(c, &r, mask, false, m->dtype);
+	const int64_t n = r.n * r.len;
+	const sid zero = dtype_is_float(m->dtype) ? tape_const_f(c->t, m->dtype, 0) : tape_const_i(c->t, m->dtype, 0);
+	const sid *there = ref_ids_block(c, tape_map2(c->t, SF_NE, DT_B8, r.e, ref_ids_repeat(c, zero, n), n), n);
+	return ref_out_block(c, 0, DT_I64, r.size, r.rank, NULL, tape_rows(c->t, SF_SUM, DT_I64, ref_cast(c, there, n, DT_I64), r.n, r.len, 0));
+}
+
 REFERENCE(prod, VIEW)
 {
 	bool mask[MAX_RANK];
@@ -285,6 +340,23 @@ static bool extreme_dims(struct ref_ctx *c, enum sf f)
 REFERENCE(amax, ANEW) { return extreme_dims(c, SF_MAXN); }
 REFERENCE(amin, ANEW) { return extreme_dims(c, SF_MINN); }
 
+REFERENCE(aminmax, ANEW)
+{
+	struct reduced_rows r;
+	bool mask[MAX_RANK];
+	const struct meta *m = meta_of(c, A_aminmax_self);
+	all_dims(mask, m);
+	if (!ref_given(c, A_aminmax_dim) && meta_numel(m) == 0)
+		return err_set(c->err, "aminmax of nothing has no value");
+	if ((ref_given(c, A_aminmax_dim) && !one_dim(c, mask, A_aminmax_dim)) || !has_elements(c, mask))
+		return false;
+	rows_of(c, &r, mask, flag_of(c, A_aminmax_keepdim), m->dtype);
+	for (int k = 0; k < 2; k++)
+		if (!ref_out_block(c, k, m->dtype, r.size, r.rank, NULL, tape_rows(c->t, k ? SF_MAXN : SF_MINN, m->dtype, r.e, r.n, r.len, 0)))
+			return false;
+	return true;
+}
+
 /* Position of the largest along dim, or in the flattened tensor: torch.argmax documents that of several equal ones the first wins. On the
  * CPU (2.11.0, 2.15.0) that holds for infinities and NaNs, too: measured, sizes 1 to 5000, all dtypes. */
 static bool arg_extreme(struct ref_ctx *c, enum sf f)
@@ -393,9 +465,51 @@ REFERENCE(var_mean, ANEW)
 	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
 }
 
-static double norm_order(const struct ref_ctx *c)
+/* Roots of the variances of rows, rounded once. The derivative is one of operators that read self and the root as it was rounded. */
+static const sid *deviations(struct ref_ctx *c, const struct reduced_rows *r, enum sf f, double correction, enum dtype dt)
 {
-	const int k = A_vector_norm_self + 1;
+	struct tape *t = c->t;
+	const enum dtype in = t->lic->rule[LC_VAR][dt].acc;
+	const double none[FORMULA_SCALARS] = {0};
+	const int64_t n = r->n * r->len;
+	const sid *x = ref_cast(c, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r->e, n), n), n, in);
+	const sid *variance = ref_ids_block(c, tape_rows(t, f, in, x, r->n, r->len, correction), r->n);
+	const sid *root = ref_ids_block(c, tape_map1(t, SF_SQRT, dt, variance, r->n), r->n);
+	if (!c->grad)
+		return root;
+	const sid *own = ref_ids_block(c, tape_rows(t, f, dt, r->e, r->n, r->len, correction), r->n);
+	const sid *const of[3] = {own, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, root, r->n), r->n)};
+	const sid *held = ref_ids_block(c, tape_map(t, SF_ROOTED, dt, of, r->n, none), r->n);
+	return ref_ids_block(c, tape_map2(t, SF_GRAFT, dt, root, held, r->n), r->n);
+}
+
+REFERENCE(std, ANEW)
+{
+	struct reduced_rows r;
+	double correction;
+	enum sf f;
+	const enum dtype dt = meta_of(c, A_std_self)->dtype;
+	return var_rows(c, &r, &correction, &f) && ref_out_ids(c, 0, dt, r.size, r.rank, NULL, deviations(c, &r, f, correction, dt));
+}
+
+REFERENCE(std_mean, ANEW)
+{
+	struct reduced_rows r;
+	double correction;
+	enum sf f;
+	const enum dtype dt = meta_of(c, A_std_mean_self)->dtype;
+	c->t->result = TAPE_EVERY; /* what both read: copies of elements that overlap */
+	if (!var_rows(c, &r, &correction, &f))
+		return false;
+	c->t->result = 0;
+	if (!ref_out_ids(c, 0, dt, r.size, r.rank, NULL, deviations(c, &r, f, correction, dt)))
+		return false;
+	c->t->result = 1; /* each has a derivative of its own, left out if nothing asks for it */
+	return ref_out_ids(c, 1, dt, r.size, r.rank, NULL, mean_ids(c, &r, dt, true));
+}
+
+static double norm_order(const struct ref_ctx *c, int k)
+{
 	const struct scalar *s = scalar_of(c, k);
 	return !ref_given(c, k) ? 2 : s->kind == SC_FLOAT ? s->f : (double)s->i;
 }
@@ -421,14 +535,36 @@ static const sid *norms(struct ref_ctx *c, const struct reduced_rows *r, const s
 	return ref_cast(c, ref_ids_block(c, tape_rows(t, SF_SUM, in, each, r->n, r->len, 0), r->n), r->n, dt);
 }
 
-/* The derivative is one of operators that read self and the norm as it was rounded. */
+/* The norms of rows. The derivative is one of operators that read the entries and the norm as it was rounded. */
+static bool give_norms(struct ref_ctx *c, const struct reduced_rows *r, double order, enum dtype dt)
+{
+	struct tape *t = c->t;
+	const int64_t n = r->n * r->len;
+	if (isinf(order)) {
+		const sid *size = ref_ids_block(c, tape_map1(t, SF_NORM1, dt, r->e, n), n);
+		return ref_out_block(
+			c, 0, dt, r->size, r->rank, NULL, tape_rows(t, order > 0 ? SF_MAXN : SF_MINN, dt, size, r->n, r->len, NANS_SHARE));
+	}
+	const sid *fixed = ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r->e, n), n);
+	const sid *norm = norms(c, r, fixed, order, dt);
+	if (!c->grad)
+		return ref_out_ids(c, 0, dt, r->size, r->rank, NULL, norm);
+	sid *of_entry = tape_ids(t, n);
+	for (int64_t k = 0; k < n; k++)
+		of_entry[k] = norm[k / r->len];
+	const sid *const x[3] = {r->e, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, of_entry, n), n)};
+	const double none[FORMULA_SCALARS] = {0};
+	const sid share = order == 2 ? tape_map(t, SF_NORM2, dt, x, n, none) : tape_map1(t, SF_NORM1, dt, r->e, n);
+	const sid *held = ref_ids_block(c, tape_rows(t, SF_SUM, dt, ref_ids_block(c, share, n), r->n, r->len, 0), r->n);
+	return ref_out_block(c, 0, dt, r->size, r->rank, NULL, tape_map2(t, SF_GRAFT, dt, norm, held, r->n));
+}
+
 REFERENCE(vector_norm, ANEW)
 {
 	struct reduced_rows r;
 	bool mask[MAX_RANK];
-	struct tape *t = c->t;
 	const struct meta *m = meta_of(c, A_vector_norm_self);
-	const double order = norm_order(c);
+	const double order = norm_order(c, A_vector_norm_self + 1);
 	const enum dtype dt = m->dtype;
 	if (!dtype_is_float(dt))
 		return err_set(c->err, "norm: expected a floating point or complex tensor as input");
@@ -439,23 +575,31 @@ REFERENCE(vector_norm, ANEW)
 	if (order == 0 && c->grad)
 		return ref_unsupported(c, "gradient of a norm of order 0, which PyTorch leaves undefined: None, not zeros");
 	rows_of(c, &r, mask, flag_of(c, A_vector_norm_keepdim), dt);
-	const int64_t n = r.n * r.len;
-	if (isinf(order)) {
-		const sid *size = ref_ids_block(c, tape_map1(t, SF_NORM1, dt, r.e, n), n);
-		return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_rows(t, order > 0 ? SF_MAXN : SF_MINN, dt, size, r.n, r.len, NANS_SHARE));
-	}
-	const sid *fixed = ref_ids_block(c, tape_map1(t, SF_DETACH, dt, r.e, n), n);
-	const sid *norm = norms(c, &r, fixed, order, dt);
-	if (!c->grad)
-		return ref_out_ids(c, 0, dt, r.size, r.rank, NULL, norm);
-	sid *of_entry = tape_ids(t, n);
-	for (int64_t k = 0; k < n; k++)
-		of_entry[k] = norm[k / r.len];
-	const sid *const x[3] = {r.e, ref_ids_block(c, tape_map1(t, SF_DETACH, dt, of_entry, n), n)};
-	const double none[FORMULA_SCALARS] = {0};
-	const sid share = order == 2 ? tape_map(t, SF_NORM2, dt, x, n, none) : tape_map1(t, SF_NORM1, dt, r.e, n);
-	const sid *held = ref_ids_block(c, tape_rows(t, SF_SUM, dt, ref_ids_block(c, share, n), r.n, r.len, 0), r.n);
-	return ref_out_block(c, 0, dt, r.size, r.rank, NULL, tape_map2(t, SF_GRAFT, dt, norm, held, r.n));
+	return give_norms(c, &r, order, dt);
+}
+
+/* The norm of a difference, which is a tensor. */
+REFERENCE(dist, ANEW)
+{
+	const struct meta *a = meta_of(c, A_dist_self), *b = meta_of(c, A_dist_other);
+	struct result_type type = SHAPE_TYPE_NONE;
+	int64_t size[MAX_RANK];
+	int rank = 0;
+	enum dtype dt;
+	const double order = norm_order(c, A_dist_p);
+	shape_type_tensor(&type, a);
+	shape_type_tensor(&type, b);
+	if (!shape_broadcast(c, size, &rank, a) || !shape_broadcast(c, size, &rank, b) || !shape_type(&dt, c, &type))
+		return false;
+	if (!isinf(order) && order != 1 && order != 2)
+		return ref_unsupported(c, "a dist of order %g: its powers are not modelled, and of 0 PyTorch's backward raises", order);
+	const int64_t n = shape_numel(size, rank);
+	if (isinf(order) && n == 0)
+		return err_set(c->err, "dist of nothing: there is no largest element");
+	const sid *x = ref_cast(c, ref_ids_expanded(c, c->in[A_dist_self], size, rank), n, dt);
+	const sid *y = ref_cast(c, ref_ids_expanded(c, c->in[A_dist_other], size, rank), n, dt);
+	const struct reduced_rows r = {.n = 1, .len = n, .e = ref_ids_block(c, tape_map2(c->t, SF_SUB, dt, x, y, n), n)};
+	return give_norms(c, &r, order, dt);
 }
 
 /* dim=[] reduces nothing but a 0-d or an empty tensor: PyTorch trips over its own shapes otherwise. */
@@ -531,9 +675,9 @@ static bool pick_dim(struct ref_ctx *c, enum sf value, enum sf position)
 REFERENCE(max_dim, ANEW) { return pick_dim(c, SF_KMAX, SF_KARGMAX); }
 REFERENCE(min_dim, ANEW) { return pick_dim(c, SF_KMIN, SF_KARGMIN); }
 
-/* Results 0 and 1: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN counts as largest in
- * both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
-static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest, const int64_t *stride)
+/* Results 0 and 1, whose ids are `of`: the first k along the dim of argument dim_arg and where they were, largest or smallest first. NaN
+ * counts as largest in both, so the j-th smallest is the (n-1-j)-th largest. stride: of both results; NULL: contiguous. */
+static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest, const int64_t *stride, sid *of[2])
 {
 	const struct meta *m = meta_of(c, A_reduction_self);
 	bool mask[MAX_RANK];
@@ -553,6 +697,8 @@ static bool give_ranked(struct ref_ctx *c, int dim_arg, int64_t k, bool largest,
 	sid *val = ref_out(c, 0, m->dtype, size, m->rank, stride), *pos = val ? ref_out(c, 1, DT_I64, size, m->rank, stride) : NULL;
 	if (!pos)
 		return false;
+	of[0] = val;
+	of[1] = pos;
 	for (int64_t j = 0; j < k; j++) {
 		double rank = (double)(largest ? j : r.len - 1 - j);
 		sid v = tape_rows(c->t, SF_KMAX, m->dtype, r.e, r.n, r.len, rank);
@@ -578,7 +724,7 @@ REFERENCE(topk, ANEW)
 		return err_set(c->err, "selected index k out of range");
 	if (m->dtype == DT_B8)
 		return err_set(c->err, "topk does not support bool dtypes");
-	if (!give_ranked(c, A_topk_dim, k, flag_of(c, A_topk_largest), NULL))
+	if (!give_ranked(c, A_topk_dim, k, flag_of(c, A_topk_largest), NULL, (sid *[2]){0}))
 		return false;
 	if (!flag_of(c, A_topk_sorted) && k > 1)
 		c->out[0].shuffled = c->out[1].shuffled = 1 + d; /* the same elements in any order: refrun.c looks who reads them */
@@ -594,5 +740,194 @@ REFERENCE(sort, ANEW)
 	if (!shape_dim(c, &d, A_sort_dim, m))
 		return false;
 	shape_strides_like(stride, m);
-	return give_ranked(c, A_sort_dim, shape_size(m, d), flag_of(c, A_sort_descending), stride);
+	return give_ranked(c, A_sort_dim, shape_size(m, d), flag_of(c, A_sort_descending), stride, (sid *[2]){0});
 }
+
+/* ---- order that is known ---------------------------------------------------------------------------------------------------- */
+
+enum relation { BEFORE, EQUAL, BEHIND, OPEN };
+
+static bool is_nan(const struct num *x) { return (x->flags & NUM_SPECIAL) == (NUM_NOFIN | NUM_NAN) && !(x->flags & (NUM_UNDEC | NUM_ANY)); }
+
+static enum relation related(const struct num *x, const struct num *y)
+{
+	const bool wholes = !dtype_is_float((enum dtype)x->dtype);
+	if ((x->flags | y->flags) & (NUM_UNDEC | NUM_ANY))
+		return OPEN;
+	if (wholes && x->dtype == DT_U64)
+		return (uint64_t)x->i < (uint64_t)y->i ? BEFORE : x->i == y->i ? EQUAL : BEHIND;
+	if (wholes)
+		return x->i < y->i ? BEFORE : x->i == y->i ? EQUAL : BEHIND;
+	if (is_nan(x) || is_nan(y)) {
+		const bool number = !(x->flags & y->flags & NUM_NAN) && !((is_nan(x) ? y : x)->flags & NUM_NAN);
+		return is_nan(x) && is_nan(y) ? EQUAL : !number ? OPEN : is_nan(y) ? BEFORE : BEHIND;
+	}
+	const bool exact = num_is_exact(x) && num_is_exact(y);
+	if ((x->flags | y->flags) & NUM_SPECIAL)
+		return OPEN;
+	if (exact && x->hi == y->hi)
+		return EQUAL;
+	return x->hi + x->rad < y->hi - y->rad ? BEFORE : x->hi - x->rad > y->hi + y->rad ? BEHIND : OPEN;
+}
+
+/* Positions of a row's entries in order, equals as they stand. False: which comes first is open somewhere. */
+static bool known_order(int64_t *pos, const struct tape *t, const sid *e, int64_t n, bool descending)
+{
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = i;
+		for (; k > 0; k--) {
+			const enum relation r = related(&t->val[e[pos[k - 1]]], &t->val[e[i]]);
+			if (r == OPEN)
+				return false;
+			if (r == EQUAL || r == (descending ? BEHIND : BEFORE))
+				break;
+			pos[k] = pos[k - 1];
+		}
+		pos[k] = i;
+	}
+	return true;
+}
+
+/* stable=True: equals keep their order. Where rounding leaves the order of a row open, positions are as sort's. */
+REFERENCE(sort_stable, ANEW)
+{
+	const struct meta *m = meta_of(c, A_sort_stable_self);
+	int64_t stride[MAX_RANK], inner = 1;
+	sid *of[2];
+	bool mask[MAX_RANK];
+	struct reduced_rows r;
+	int d;
+	if (!shape_dim(c, &d, A_sort_stable_dim, m))
+		return false;
+	shape_strides_like(stride, m);
+	const bool descending = flag_of(c, A_sort_stable_descending);
+	if (!give_ranked(c, A_sort_stable_dim, shape_size(m, d), descending, stride, of))
+		return false;
+	if (!ref_given(c, A_sort_stable_stable) || !flag_of(c, A_sort_stable_stable) || c->t->over)
+		return true;
+	one_dim(c, mask, A_sort_stable_dim);
+	rows_of(c, &r, mask, true, m->dtype);
+	for (int i = d + 1; i < m->rank; i++)
+		inner *= m->size[i];
+	int64_t *pos = ARENA_NEW(c->t->arena, int64_t, r.len + 1);
+	for (int64_t i = 0; i < r.n && !c->t->over; i++) {
+		if (!known_order(pos, c->t, r.e + i * r.len, r.len, descending))
+			continue;
+		for (int64_t j = 0; j < r.len && !c->t->over; j++) {
+			const int64_t at = (i / inner * r.len + j) * inner + i % inner;
+			of[0][at] = r.e[i * r.len + pos[j]];
+			of[1][at] = tape_const_i(c->t, DT_I64, pos[j]);
+		}
+	}
+	return true;
+}
+
+/* The j-th smallest of each row and where it was; NaN counts as largest. */
+static bool give_chosen(struct ref_ctx *c, const struct reduced_rows *r, const int64_t *j)
+{
+	const enum dtype dt = meta_of(c, A_reduction_self)->dtype;
+	sid *value = tape_ids(c->t, r->n), *place = tape_ids(c->t, r->n);
+	for (int64_t i = 0; i < r->n; i++) {
+		const double rank = (double)(r->len - 1 - j[i]);
+		value[i] = tape_rows(c->t, SF_KMAX, dt, r->e + i * r->len, 1, r->len, rank);
+		place[i] = tape_rows(c->t, SF_KARGMAX, DT_I64, r->e + i * r->len, 1, r->len, rank);
+	}
+	return ref_out_ids(c, 0, dt, r->size, r->rank, NULL, value) && ref_out_ids(c, 1, DT_I64, r->size, r->rank, NULL, place);
+}
+
+REFERENCE(kthvalue, ANEW)
+{
+	const struct meta *m = meta_of(c, A_kthvalue_self);
+	const int64_t k = ref_arg_int(c, A_kthvalue_k);
+	bool mask[MAX_RANK];
+	struct reduced_rows r;
+	int d;
+	if (!one_dim(c, mask, A_kthvalue_dim) || !has_elements(c, mask) || !shape_dim(c, &d, A_kthvalue_dim, m))
+		return false;
+	if (k < 1 || k > shape_size(m, d))
+		return err_set(c->err, "kthvalue(): selected number k out of range for dimension %d", d);
+	if (m->dtype == DT_B8)
+		return err_set(c->err, "kthvalue does not support bool dtypes");
+	rows_of(c, &r, mask, flag_of(c, A_kthvalue_keepdim), m->dtype);
+	int64_t *j = ARENA_NEW(c->t->arena, int64_t, r.n + 1);
+	for (int64_t i = 0; i < r.n; i++)
+		j[i] = k - 1;
+	return give_chosen(c, &r, j);
+}
+
+/* Which smallest element of n is the median, how many of them NaN: -1: rounding leaves that open. */
+static int64_t median_at(struct ref_ctx *c, const sid *e, int64_t n, bool skips_nan)
+{
+	int64_t nans = 0;
+	for (int64_t i = 0; i < n && !c->t->over; i++) {
+		const struct num *x = &c->t->val[e[i]];
+		if (dtype_is_float((enum dtype)x->dtype) && x->flags & (NUM_NAN | NUM_ANY) && !is_nan(x))
+			return ref_undecided(c, "what is NaN or not, in"), -1;
+		nans += dtype_is_float((enum dtype)x->dtype) && is_nan(x);
+	}
+	if (skips_nan)
+		return n == nans ? 0 : (n - nans - 1) / 2;
+	return nans ? n - 1 : (n - 1) / 2;
+}
+
+static bool median_dim(struct ref_ctx *c, bool skips_nan)
+{
+	const struct meta *m = meta_of(c, A_median_dim_self);
+	bool mask[MAX_RANK];
+	struct reduced_rows r;
+	if (!one_dim(c, mask, A_median_dim_dim) || !has_elements(c, mask))
+		return false;
+	if (m->dtype == DT_B8)
+		return err_set(c->err, "median does not support bool dtypes");
+	for (int d = 0; d < m->rank; d++)
+		if (mask[d] && m->size[d] > 1 && m->stride[d] == 0)
+			return ref_unsupported(c, "%s along an expanded dim, where PyTorch reads outside of self", op_info[c->n->op].name);
+	rows_of(c, &r, mask, flag_of(c, A_median_dim_keepdim), m->dtype);
+	int64_t *j = ARENA_NEW(c->t->arena, int64_t, r.n + 1);
+	for (int64_t i = 0; i < r.n; i++)
+		if ((j[i] = median_at(c, r.e + i * r.len, r.len, skips_nan)) < 0)
+			return false;
+	return give_chosen(c, &r, j);
+}
+
+REFERENCE(median_dim, ANEW) { return median_dim(c, false); }
+REFERENCE(nanmedian_dim, ANEW) { return median_dim(c, true); }
+
+/* Equals share the gradient, NaNs that of a NaN. */
+static bool median_all(struct ref_ctx *c, bool skips_nan)
+{
+	struct tape *t = c->t;
+	const struct meta *m = meta_of(c, A_median_self);
+	const enum dtype dt = m->dtype;
+	const int64_t n = meta_numel(m);
+	if (n == 0)
+		return ref_unsupported(c, "the median of nothing");
+	if (dt == DT_B8)
+		return err_set(c->err, "median does not support bool dtypes");
+	const sid *e = ref_ids(c, c->in[A_median_self]);
+	const int64_t j = median_at(c, e, n, skips_nan);
+	if (j < 0)
+		return false;
+	const sid *own = c->grad ? ref_ids_block(c, tape_map1(t, SF_DETACH, dt, e, n), n) : e;
+	const sid y = tape_rows(t, SF_KMAX, dt, own, 1, n, (double)(n - 1 - j));
+	if (!c->grad || t->over)
+		return ref_out_block(c, 0, dt, NULL, 0, NULL, y);
+	const sid yes = tape_const_i(t, DT_B8, 1), no = tape_const_i(t, DT_B8, 0);
+	sid *wins = tape_ids(t, n);
+	if (is_nan(&t->val[y]))
+		for (int64_t i = 0; i < n; i++)
+			wins[i] = is_nan(&t->val[e[i]]) ? yes : no;
+	else
+		wins = ref_ids_block(c, tape_map2(t, SF_EQ, DT_B8, own, ref_ids_repeat(c, y, n), n), n);
+	const sid *zero = ref_ids_repeat(c, tape_const_f(t, dt, 0), n);
+	const sid count = tape_rows(t, SF_SUM, DT_I64, ref_cast(c, wins, n, DT_I64), 1, n, 0);
+	const enum dtype in = dtype_compute(dt); /* g / count: the count is not rounded to a half */
+	const sid *of = ref_cast(c, ref_ids_block(c, count, 1), 1, in);
+	const sid *each = ref_ids_block(c, tape_map3(t, SF_SELECT, dt, wins, e, zero, n), n);
+	const sid *sum = ref_ids_block(c, tape_rows(t, SF_SUM, dt, each, 1, n, 0), 1);
+	const sid *held = ref_ids_block(c, tape_map2(t, SF_DIV, dt, ref_cast(c, sum, 1, in), of, 1), 1);
+	return ref_out_block(c, 0, dt, NULL, 0, NULL, tape_map2(t, SF_GRAFT, dt, ref_ids_block(c, y, 1), held, 1));
+}
+
+REFERENCE(median, ANEW) { return median_all(c, false); }
+REFERENCE(nanmedian, ANEW) { return median_all(c, true); }

@@ -305,6 +305,28 @@ REFERENCE(scatter_add, SELF)
 	return out && add_up(c, out, meta_numel(m), &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
 }
 
+/* reduce: "add" or "multiply"; values: of src, or NULL: the number. */
+static bool combine_by(struct ref_ctx *c, int reduce_arg, const struct meta *src)
+{
+	const struct meta *m = meta_of(c, 0);
+	const char *word = c->n->arg[reduce_arg].str;
+	struct along a = {0};
+	if (!str_eq(word, "add") && !str_eq(word, "multiply"))
+		return err_set(c->err, "reduce argument must be either add or multiply.");
+	if (!shape_along(c, &a, m, 1, 2, src) || (!src && !shape_fits(c, scalar_of(c, 3), m->dtype, a.n)))
+		return false;
+	sid *out = start_from_self(c, NULL);
+	if (!out)
+		return false;
+	const sid *val = src ? values_along(c, &a, 3) : ref_ids_repeat(c, a.n ? shape_const(c, m->dtype, scalar_of(c, 3)) : 0, a.n);
+	const struct combine how = {.f = str_eq(word, "add") ? SF_SUM : SF_PROD, .dt = m->dtype, .with_self = true};
+	scatter_combine(c, out, meta_numel(m), &(struct writes){a.n, a.cell, val}, &how, NULL);
+	return true;
+}
+
+REFERENCE(scatter_by, ANEW) { return combine_by(c, A_scatter_by_reduce, meta_of(c, A_scatter_by_src)); }
+REFERENCE(scatter_value_by, ANEW) { return combine_by(c, A_scatter_value_by_reduce, NULL); }
+
 /* How many there were, as ones were added up in the tensor's dtype (scatter_reduce_two, TensorAdvancedIndexing.cpp; its backward).
  * CPU kernels add them in f32 and round once (2.11, 2.15: 2051 counts as 2052 in f16, measured); one by one they end at 2^p. */
 static sid count_of(struct ref_ctx *c, int64_t times, enum dtype dt)

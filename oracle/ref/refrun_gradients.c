@@ -126,12 +126,12 @@ static const int64_t *leaves_of(
 	return index;
 }
 
-/* How often an operator that picks sends something, if only 0, to each entry: topk and sort once for each result of a row. */
+/* How often an operator that picks sends something, if only 0, to each entry: topk and sort once for each result of a row, others once. */
 static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 {
 	const struct node *n = &r->p->node[grp->node];
 	const struct meta *m = &r->node[grp->node].out[0].meta;
-	if (!op_has(n->op, T_ORDER) || m->rank == 0)
+	if (!op_has(n->op, T_ORDER) || op_has(n->op, T_REDUCE) || m->rank == 0)
 		return 1;
 	int64_t dim = n->arg[op_arg(n->op, N_dim)].i.value;
 	return m->size[dim < 0 ? dim + m->rank : dim];

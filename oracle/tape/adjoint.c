@@ -530,7 +530,7 @@ static void adj_matmul(struct adjoint_pass *s)
 				g[i] = num_mul(&g[i], &beta);
 				how_only(&g[i], &s->h);
 			}
-			send_to(s, b->c[i], g[i]);
+			send_to(s, b->c[z * m * n + i], g[i]);
 		}
 	}
 	arena_release(t->arena, mark);

@@ -216,8 +216,9 @@ static void matmul(struct tape *t, const struct tape_block *b, const struct how 
 	for (int64_t z = 0; z < b->dim[0]; z++)
 		for (int64_t i = 0; i < m; i++)
 			for (int64_t j = 0; j < n; j++, out++)
-				t->val[out] = sumprod_onto(&(struct terms){t->val, b->a + (z * m + i) * k, 1},
-					&(struct terms){t->val, b->b + z * k * n + j, n}, k, b->param, b->c ? &t->val[b->c[i * n + j]] : NULL, b->beta, h, buf);
+				t->val[out] =
+					sumprod_onto(&(struct terms){t->val, b->a + (z * m + i) * k, 1}, &(struct terms){t->val, b->b + z * k * n + j, n}, k,
+						b->param, b->c ? &t->val[b->c[(z * m + i) * n + j]] : NULL, b->beta, h, buf);
 	arena_release(t->arena, mark);
 }
 

@@ -326,9 +326,9 @@ sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64
 	return matmul_block(t, dt, NULL, 0, 1, a, b, batch, m, k, n);
 }
 
-sid tape_matmul_onto(
-	struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t m, int64_t k, int64_t n)
+sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t batch,
+	int64_t m, int64_t k, int64_t n)
 {
 	CHECK(dtype_is_float(dt));
-	return matmul_block(t, dt, own, beta, alpha, a, b, 1, m, k, n);
+	return matmul_block(t, dt, own, beta, alpha, a, b, batch, m, k, n);
 }

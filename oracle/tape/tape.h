@@ -100,11 +100,11 @@ sid tape_formula(
 	struct tape *t, enum sf f, enum dtype dt, const sid *const op[3], int64_t rows, int64_t len, const double scalar[FORMULA_SCALARS]);
 /* batch*m*n scalars; a: [batch, m, k], b: [batch, k, n], both row-major. */
 sid tape_matmul(struct tape *t, enum dtype dt, const sid *a, const sid *b, int64_t batch, int64_t m, int64_t k, int64_t n);
-/* beta * own + alpha * (a @ b), one batch. Libraries scale a factor, the terms or the sum, backward the finished gradients, and with
- * alpha = 0 may skip the product. own: m*n scalars that libraries start from or add last; NULL if there are none. With beta = 0
+/* beta * own + alpha * (a @ b). Libraries scale a factor, the terms or the sum, backward the finished gradients, and with
+ * alpha = 0 may skip the product. own: batch*m*n scalars that libraries start from or add last; NULL if there are none. With beta = 0
  * their values are not looked at; their derivative is 0 * g. */
-sid tape_matmul_onto(
-	struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t m, int64_t k, int64_t n);
+sid tape_matmul_onto(struct tape *t, enum dtype dt, const sid *own, double beta, double alpha, const sid *a, const sid *b, int64_t batch,
+	int64_t m, int64_t k, int64_t n);
 
 /* Another set for a scalar that nothing has read yet: what an operator may do beyond its function. Its dtype stays. */
 void tape_replace(struct tape *t, sid id, struct num set);

@@ -21,6 +21,7 @@ GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0], "transposed": False}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
 FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
+FACTORS = ("mat2", "vec2", "bias", "batch_bias", "summed_bias")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
@@ -124,6 +125,8 @@ class Example:
             return self.operand([])
         if role in ("indexn", "uniquen"):
             return self.operand(None, INDEXN)
+        if role == "srcn_no_gradient":
+            return self.operand(None, f"{self.size}, seed={{s}}")
         if role == "packed":    # two letters: no gradient
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(None, f"{self.size}, seed={{s}}")
@@ -133,7 +136,8 @@ class Example:
             return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
             return self.operand(self.size)
-        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2]}.get(role)
+        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2], "batch_bias": [2],
+                 "summed_bias": [2]}.get(role)
         if role == "like":
             shape = self.like(p["like"])
         if shape is None:
@@ -221,7 +225,7 @@ class Example:
     def text(self) -> str:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
-        for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in ("mat2", "vec2", "bias"))):
+        for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in FACTORS)):
             needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)
