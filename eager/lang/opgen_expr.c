@@ -283,7 +283,7 @@ struct word {
 	const char *name, *function;
 	enum value_kind result;
 	int narg;
-	enum value_kind arg[2];
+	enum value_kind arg[4];
 	int rows; /* that it may append */
 };
 static const struct word words[] = {
@@ -302,6 +302,13 @@ static const struct word words[] = {
 	{"quotient", "body_quotient", V_INT, 2, {V_INT, V_INT}, 0},
 	{"last", "body_last", V_INTS, 1, {V_INT}, 0},
 	{"first", "body_first", V_INTS, 1, {V_INT}, 0},
+	{"bordered", "body_bordered", V_INTS, 2, {V_TENSOR, V_INTS}, 0},
+	{"mirrored", "body_mirrored", V_TENSOR, 2, {V_TENSOR, V_INTS}, 26},
+	{"clamped", "body_clamped", V_TENSOR, 2, {V_TENSOR, V_INTS}, 26},
+	{"unfolded", "body_unfolded", V_TENSOR, 4, {V_TENSOR, V_INTS, V_INTS, V_INTS}, 17},
+	{"nearest", "body_nearest", V_TENSOR, 3, {V_INT, V_INT, V_MAYBE_SCALAR}, 6},
+	{"across", "body_across", V_TENSOR, 3, {V_TENSOR, V_TENSOR, V_INT}, 4},
+	{"entry", "body_entry", V_INT, 2, {V_INTS, V_INT}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
 	{"real_or", "body_real_or", V_REAL, 2, {V_MAYBE_SCALAR, V_REAL}, 0},

@@ -168,6 +168,17 @@ class Example:
             return 2 if kind == "Int" else SLIDING[name]
         if role == "pooled" and name in POOLED:
             return POOLED[name]
+        if role == "unfolded":  # of planes [2, 5, 6], of columns [12, 6]
+            return {"kernel_size": [2, 3], "dilation": [1, 2], "padding": [1, 0], "stride": [2, 1], "output_size": [3, 7]}[name]
+        if role in ("upsampled", "downsampled"):
+            if kind == "float":
+                return None if not other else 2.0
+            spatial = self.size[2:]
+            sizes = {"upsampled": [2 * d for d in spatial], "downsampled": spatial}[role] if name == "output_size" else \
+                self.size[:2] + [2 * d for d in spatial]
+            return sizes
+        if role == "border":    # of one sample, whose first size is channels
+            return [1, 2, 0, 1, 1, 0][:2 * (len(self.size) - 1)] if other else [1, 0] * (len(self.size) - 1)
         if role == "pooled":
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]
