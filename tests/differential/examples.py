@@ -133,6 +133,8 @@ class Example:
             return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
             return self.operand(self.size)
+        if role == "adapted":   # of planes [2, 5, 6]
+            return self.operand([2, 3, 4])
         shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2]}.get(role)
         if role == "like":
             shape = self.like(p["like"])
