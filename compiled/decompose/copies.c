@@ -100,6 +100,21 @@ RULE(pixel_shuffle)
 	d->out[0] = sized_as(d, emit_permute(d->b, x, order, 5), result_meta(d, 0));
 }
 
+/* [n, h, r, w, r] to [n, r, r, h, w]. */
+RULE(pixel_unshuffle)
+{
+	static const int64_t order[] = {0, 2, 4, 1, 3};
+	const struct meta *self = operand_meta(d, A_pixel_unshuffle_self);
+	const int64_t r = int_arg(d, A_pixel_unshuffle_downscale_factor), h = self->size[self->rank - 2], w = self->size[self->rank - 1];
+	if (meta_numel(self) == 0) {
+		d->out[0] = filled(d, result_meta(d, 0), scalar_int(0));
+		return;
+	}
+	const int64_t size[] = {meta_numel(self) / (h * w), h / r, r, w / r, r};
+	int x = reshaped(d, d->in[A_pixel_unshuffle_self], size, 5);
+	d->out[0] = sized_as(d, emit_permute(d->b, x, order, 5), result_meta(d, 0));
+}
+
 /* x between constants of so many positions. */
 static int padded(struct decomposition *d, int x, int dim, int64_t before, int64_t after, struct scalar value)
 {

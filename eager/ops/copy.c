@@ -547,3 +547,56 @@ void vjp_pixel_shuffle(struct vjp *v)
 	g = emit_permute(v->b, g, pixels_first, 5);
 	v->grad[A_pixel_shuffle_self] = emit_reshape(v->b, g, self->size, self->rank);
 }
+
+/* ---- pixel_unshuffle: the other way round. Of nothing PyTorch makes a clone, of self's sizes. ---- */
+
+bool meta_pixel_unshuffle(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_pixel_unshuffle_self];
+	const int64_t r = node_int(c->n, A_pixel_unshuffle_downscale_factor);
+	const int ch = self->rank - 3;
+	int64_t size[MAX_RANK];
+	if (ch < 0)
+		return err_set(
+			c->err, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", self->rank);
+	if (r <= 0)
+		return err_set(c->err, "pixel_unshuffle expects a positive downscale_factor, but got %" PRId64, r);
+	memcpy(size, self->size, sizeof size);
+	for (int d = ch + 1; d <= ch + 2; d++) {
+		if (size[d] % r != 0)
+			return err_set(c->err,
+				"pixel_unshuffle expects %s to be divisible by downscale_factor, but input.size(%d)=%" PRId64
+				" is not divisible by %" PRId64,
+				d == ch + 1 ? "height" : "width", d - self->rank, size[d], r);
+		size[d] /= r;
+	}
+	if (meta_numel(self) == 0) {
+		layout_preserve(&c->out[0], self);
+		return true;
+	}
+	size[ch] *= r * r;
+	layout_contiguous(&c->out[0], self, size, self->rank);
+	if (!meta_is_channels_last(self))
+		return true;
+	if (self->rank == 5)
+		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");
+	layout_channels_last(&c->out[0]);
+	return true;
+}
+
+bool kern_pixel_unshuffle(struct kern_ctx *c)
+{
+	const int64_t r = node_int(c->n, A_pixel_unshuffle_downscale_factor);
+	struct tensor pixel, channel;
+	for (int64_t k = 0; k < r * r && meta_numel(&c->out[0].meta); k++) {
+		pixel_and_channel(&pixel, &channel, c->in[A_pixel_unshuffle_self], &c->out[0], r, k / r, k % r);
+		tensor_move(&channel, &pixel);
+	}
+	return true;
+}
+
+void vjp_pixel_unshuffle(struct vjp *v)
+{
+	if (meta_numel(vjp_meta(v, A_pixel_unshuffle_self)))
+		v->grad[A_pixel_unshuffle_self] = emit_pixel_shuffle(v->b, v->g[0], node_int(v->n, A_pixel_unshuffle_downscale_factor));
+}

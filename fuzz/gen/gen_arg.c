@@ -369,6 +369,26 @@ static bool value_EXTENT(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* A mirror shows no more than there is. */
+static bool value_BORDER(struct world *w, struct making *m, int k)
+{
+	int64_t pad[6];
+	const struct meta *self = &m->meta;
+	const int n = role_info[op_info[m->op].param[op_arg(m->op, N_self)].role].max_rank - 2;
+	for (int d = self->rank - n - 1; d < self->rank && !w->alone; d++)
+		if (self->size[d] == 0)
+			return false;
+	for (int i = 0; i < n; i++) {
+		const int64_t size = MAX(self->size[self->rank - 1 - i], 1), most = str_starts(op_info[m->op].name, "reflection") ? size - 1 : 3;
+		for (int side = 0; side < 2; side++)
+			pad[2 * i + side] = choose_int(w->c, 0, MIN(most, 3));
+		if (size > 1 && choose_chance(w->c, 20))
+			pad[2 * i + (int)choose_below(w->c, 2)] = -choose_int(w->c, 1, size - 1);
+	}
+	m->arg[k] = arg_ints(w->p, pad, 2 * n);
+	return true;
+}
+
 static bool value_SHIFTS(struct world *w, struct making *m, int k)
 {
 	int64_t shift[MAX_RANK];
@@ -644,6 +664,114 @@ static bool value_POOLED(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* One that divides n, small ones mostly. */
+static int64_t draw_part_of(struct world *w, int64_t n, int64_t most)
+{
+	int64_t d = choose_int(w->c, 1, MIN(n, most));
+	while (n % d)
+		d--;
+	return d;
+}
+
+/* Of planes as a pool's; of columns: a plane on which as many windows move, with taps that divide the channels. */
+static bool value_UNFOLDED(struct world *w, struct making *m, int k)
+{
+	const struct meta *self = &m->meta;
+	const bool columns = op_arg(m->op, N_output_size) >= 0;
+	int64_t plane[2], kernel[2], stride[2], padding[2], dilation[2];
+	if (m->arg[k].tag != ARG_NONE)
+		return true;
+	for (int d = self->rank - 2; d < self->rank; d++)
+		if (self->size[d] == 0 || (self->rank > 2 && !columns && self->size[self->rank - 3] == 0))
+			return false;
+	int64_t taps = self->size[self->rank - 2], windows = self->size[self->rank - 1];
+	for (int d = 0; d < 2; d++) {
+		struct slide s = draw_pooled(w, self->size[self->rank - 2 + d], true);
+		if (columns) {
+			s.kernel = draw_part_of(w, taps, 4);
+			taps /= s.kernel;
+			const int64_t n = d ? windows : draw_part_of(w, windows, windows);
+			windows /= n;
+			const int64_t room = (n - 1) * s.stride + s.dilation * (s.kernel - 1) + 1 + choose_int(w->c, 0, s.stride - 1);
+			s.padding = choose_chance(w->c, 40) ? choose_int(w->c, 0, MIN(2, (room - 1) / 2)) : 0;
+			plane[d] = room - 2 * s.padding;
+		}
+		kernel[d] = s.kernel, stride[d] = s.stride, padding[d] = s.padding, dilation[d] = s.dilation;
+	}
+	set_list(w, m, N_output_size, plane, 2);
+	set_list(w, m, N_kernel_size, kernel, 2);
+	set_list(w, m, N_stride, stride, 2);
+	set_list(w, m, N_padding, padding, 2);
+	set_list(w, m, N_dilation, dilation, 2);
+	return true;
+}
+
+static const double factors[] = {2, 0.5, 3, 1.5, 4, 0.25, 2.5, 1};
+
+/* States the factor of each dim, mostly of all or of none; returns it, 0: none is stated. */
+static double draw_factor_of(struct world *w, struct making *m, int dim, bool state)
+{
+	const double f = factors[choose_below(w->c, ARRAY_LEN(factors))];
+	for (int k = 0; k < op_info[m->op].nparam; k++)
+		if (param_of(m, k)->kind == K_FLOAT && dim-- == 0) {
+			m->done[k] = true;
+			if (state)
+				m->arg[k] = arg_scalar_f(f);
+		}
+	return state ? f : 0;
+}
+
+static bool value_UPSAMPLED(struct world *w, struct making *m, int k)
+{
+	int64_t out[3];
+	const int n = m->meta.rank - 2;
+	const bool state = choose_chance(w->c, 40);
+	if (m->arg[k].tag != ARG_NONE || param_of(m, k)->kind == K_FLOAT)
+		return true;
+	for (int d = 0; d < n; d++) {
+		const int64_t size = m->meta.size[d + 2];
+		const double f = draw_factor_of(w, m, d, state);
+		if (m->meta.size[1] == 0 || size == 0)
+			return false;
+		out[d] = f > 0 ? MAX((int64_t)((double)size * f), 1) : choose_chance(w->c, 40) ? 2 * size : choose_int(w->c, 1, 2 * size + 1);
+	}
+	set_list(w, m, N_output_size, out, n);
+	return true;
+}
+
+static bool value_DOWNSAMPLED(struct world *w, struct making *m, int k)
+{
+	int64_t in[5];
+	const int n = m->meta.rank - 2;
+	const bool state = choose_chance(w->c, 40);
+	if (m->arg[k].tag != ARG_NONE || param_of(m, k)->kind == K_FLOAT)
+		return true;
+	memcpy(in, m->meta.size, sizeof in);
+	for (int d = 0; d < n; d++) {
+		const int64_t size = m->meta.size[d + 2];
+		const double f = draw_factor_of(w, m, d, state);
+		if (m->meta.size[1] == 0 || size == 0)
+			return false;
+		in[d + 2] = f > 0 ? MAX((int64_t)((double)size / f), 1) : choose_chance(w->c, 40) ? (size + 1) / 2 : choose_int(w->c, 1, size + 2);
+	}
+	set_list(w, m, N_output_size, &m->meta.size[2], n);
+	set_list(w, m, N_input_size, in, n + 2);
+	return true;
+}
+
+static bool value_WINDOWS(struct world *w, struct making *m, int k)
+{
+	int64_t out[2];
+	for (int d = 0; d < 2; d++) {
+		const int64_t size = m->meta.size[m->meta.rank - 2 + d];
+		if (size == 0 || m->meta.size[m->meta.rank - 3] == 0)
+			return false;
+		out[d] = choose_int(w->c, 1, MIN(size + 1, 7));
+	}
+	m->arg[k] = arg_ints(w->p, out, 2);
+	return true;
+}
+
 static bool value_NROWS(struct world *w, struct making *m, int k)
 {
 	int64_t n = draw_size(w);
@@ -679,6 +807,19 @@ static bool value_UPSCALE(struct world *w, struct making *m, int k)
 	int n = 0;
 	for (int64_t f = 1; n < ARRAY_LEN(fits) && (f == 1 || (f * f <= channels && meta_numel(&m->meta))); f++)
 		if (channels % (f * f) == 0)
+			fits[n++] = f;
+	m->arg[k] = arg_int(fits[n - 1 - (int)choose_below(w->c, (uint64_t)n)]);
+	return true;
+}
+
+/* Of nothing only 1, for the same reason: what PyTorch gives then has self's sizes, and its gradient is refused. */
+static bool value_DOWNSCALE(struct world *w, struct making *m, int k)
+{
+	const int64_t *size = &m->meta.size[m->meta.rank - 2];
+	int64_t fits[8] = {1};
+	int n = 1;
+	for (int64_t f = 2; n < ARRAY_LEN(fits) && f <= MIN(size[0], size[1]) && meta_numel(&m->meta); f++)
+		if (size[0] % f == 0 && size[1] % f == 0)
 			fits[n++] = f;
 	m->arg[k] = arg_int(fits[n - 1 - (int)choose_below(w->c, (uint64_t)n)]);
 	return true;

@@ -771,6 +771,16 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	return node;
 }
 
+static int operand_ADAPTED(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = shape_of(&m->meta);
+	if (meta_numel(&m->meta) == 0)
+		return -1;
+	for (int d = s.rank - 2; d < s.rank; d++)
+		s.size[d] = choose_int(w->c, 1, MIN(s.size[d] + 1, 7));
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
 static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)
 {
 	const struct shape s = {.rank = 1, .size = {filters_drawn(m)}};

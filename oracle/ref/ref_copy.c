@@ -564,3 +564,40 @@ REFERENCE(pixel_shuffle, ANEW)
 				ids[k] = from[((o * r * r + y % r * r + x % r) * in[1] + y / r) * in[2] + x / r];
 	return true;
 }
+
+/* result[..., c * r * r + i * r + j, h, w] = self[..., c, h * r + i, w * r + j]; layouts as above. Of nothing it is a clone. */
+REFERENCE(pixel_unshuffle, ANEW)
+{
+	const struct meta *m = meta_of(c, A_pixel_unshuffle_self);
+	const int64_t r = ref_arg_int(c, A_pixel_unshuffle_downscale_factor);
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	if (m->rank < 3)
+		return err_set(c->err, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", m->rank);
+	if (r <= 0)
+		return err_set(c->err, "pixel_unshuffle expects a positive downscale_factor, but got %lld", (long long)r);
+	const int64_t *in = m->size + m->rank - 3;
+	int64_t *out = size + m->rank - 3;
+	memcpy(size, m->size, sizeof size);
+	if (in[1] % r || in[2] % r)
+		return err_set(c->err, "pixel_unshuffle expects %s to be divisible by downscale_factor", in[1] % r ? "height" : "width");
+	if (meta_numel(m) == 0)
+		return r == 1 || c->t->lic->semantics.layout == LAYOUT_CONVERTS
+			? ref_clone(c)
+			: ref_unsupported(c, "pixel_unshuffle of nothing, whose sizes PyTorch's kernels on the CPU keep");
+	out[0] = in[0] * r * r;
+	out[1] = in[1] / r;
+	out[2] = in[2] / r;
+	const int format = c->t->lic->semantics.layout == LAYOUT_CONVERTS ? shape_format(m) : 0;
+	if (format == 5)
+		return err_set(c->err, "Unsupported memory format. Supports only ChannelsLast, Contiguous");
+	sid *ids = ref_out(c, 0, m->dtype, size, m->rank, shape_channels_last(stride, size, m->rank, format) ? stride : NULL);
+	if (!ids)
+		return false;
+	const sid *from = ref_ids(c, c->in[A_pixel_unshuffle_self]);
+	for (int64_t k = 0; k < meta_numel(m); k++) {
+		const int64_t x = k % out[2], y = k / out[2] % out[1], ch = k / (out[1] * out[2]);
+		const int64_t i = ch / r % r, j = ch % r;
+		ids[k] = from[(ch / (r * r) * in[1] + y * r + i) * in[2] + x * r + j];
+	}
+	return true;
+}

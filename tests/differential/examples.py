@@ -136,6 +136,8 @@ class Example:
             return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
             return self.operand(self.size)
+        if role == "adapted":   # of planes [2, 5, 6]
+            return self.operand([2, 3, 4])
         shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2], "batch_bias": [2],
                  "summed_bias": [2]}.get(role)
         if role == "like":
@@ -174,6 +176,17 @@ class Example:
             return 2 if kind == "Int" else SLIDING[name]
         if role == "pooled" and name in POOLED:
             return POOLED[name]
+        if role == "unfolded":  # of planes [2, 5, 6], of columns [12, 6]
+            return {"kernel_size": [2, 3], "dilation": [1, 2], "padding": [1, 0], "stride": [2, 1], "output_size": [3, 7]}[name]
+        if role in ("upsampled", "downsampled"):
+            if kind == "float":
+                return None if not other else 2.0
+            spatial = self.size[2:]
+            sizes = {"upsampled": [2 * d for d in spatial], "downsampled": spatial}[role] if name == "output_size" else \
+                self.size[:2] + [2 * d for d in spatial]
+            return sizes
+        if role == "border":    # of one sample, whose first size is channels
+            return [1, 2, 0, 1, 1, 0][:2 * (len(self.size) - 1)] if other else [1, 0] * (len(self.size) - 1)
         if role == "pooled":
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]
