@@ -171,7 +171,7 @@ int64_t body_quotient(const struct build *b, int64_t n, int64_t by)
 int64_t body_entry(const struct build *b, const struct ints *l, int64_t i)
 {
 	(void)b;
-	CHECK(i < l->n);
+	CHECK(i >= 0 && i < l->n);
 	return l->v[i];
 }
 

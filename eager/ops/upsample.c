@@ -9,13 +9,6 @@
 
 /* ---- words of the bodies ---- */
 
-int64_t body_entry(const struct build *b, const struct ints *l, int64_t i)
-{
-	(void)b;
-	CHECK(i >= 0 && i < l->n);
-	return l->v[i];
-}
-
 static bool is_stated(const struct scalar *scale) { return scale && scale->f > 0; }
 
 /* Where along a dim of size n each of m places is from. */
