@@ -100,6 +100,7 @@ enum {
 	FILLED_arange = WITH_ARGUMENTS,
 	FILLED_arange_start = WITH_ARGUMENTS,
 	FILLED_arange_start_step = WITH_ARGUMENTS,
+	FILLED_linspace = WITH_ARGUMENTS,
 	FILLED_eye = WITH_ARGUMENTS,
 	FILLED_eye_m = WITH_ARGUMENTS
 };

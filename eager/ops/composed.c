@@ -5,6 +5,8 @@
 #include "eager/ops/row_rules.h"
 #include "generated/op_id.h"
 
+#include <math.h>
+
 static bool same_dtype(const struct meta_ctx *c, const struct meta *a, const struct meta *b)
 {
 	if (a->dtype == b->dtype)
@@ -444,3 +446,27 @@ static bool identity(struct meta_ctx *c, int nsize)
 
 bool meta_eye(struct meta_ctx *c) { return identity(c, 1); }
 bool meta_eye_m(struct meta_ctx *c) { return identity(c, 2); }
+
+static bool is_end(const struct meta_ctx *c, int arg, enum dtype t)
+{
+	const struct scalar *s = &c->n->arg[arg].scalar;
+	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	return fabs(v) <= dtype_max(t) || err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
+}
+
+/* Of fewer than two numbers PyTorch looks at no dtype. */
+bool meta_linspace(struct meta_ctx *c)
+{
+	const int64_t steps = node_int(c->n, A_linspace_steps);
+	const enum dtype t = node_given(c->n, A_linspace_dtype) ? c->n->arg[A_linspace_dtype].dtype : DT_F32;
+	if (steps < 0)
+		return err_set(c->err, "number of steps must be non-negative");
+	if (steps > MAX_NUMEL)
+		return err_limit(c->err, "%lld numbers", (long long)steps);
+	if (dtype_info[t].rows != DR_FULL || t == DT_B8)
+		return steps < 2 ? err_limit(c->err, "%lld numbers of %s", (long long)steps, dtype_info[t].name)
+						 : dtype_refuse(c->n->op, t, c->err);
+	if (!dtype_is_float(t))
+		return err_limit(c->err, "integers at equal distances, which are cut to whole numbers");
+	return is_end(c, A_linspace_start, t) && is_end(c, A_linspace_end, t) && meta_body(c);
+}

@@ -856,6 +856,20 @@ static bool value_RANGE(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Such a range by its two ends. */
+static bool value_LINE(struct world *w, struct making *m, int k)
+{
+	static const int64_t steps[] = {4, 8, 2, 1, -4, -2, 0}; /* of a quarter */
+	const int64_t n = MIN(draw_size(w), 100), start = 4 * ((int64_t)choose_below(w->c, 8) - 3);
+	const int64_t end = start + MAX(n - 1, 0) * steps[choose_below(w->c, ARRAY_LEN(steps))];
+	const bool ints = end % 4 == 0 && choose_chance(w->c, 50);
+	m->arg[k] = ints ? arg_scalar_i(start / 4) : arg_scalar_f((double)start / 4);
+	m->arg[k + 1] = ints ? arg_scalar_i(end / 4) : arg_scalar_f((double)end / 4);
+	m->arg[k + 2] = arg_int(n);
+	m->done[k + 1] = m->done[k + 2] = true;
+	return true;
+}
+
 /* Mostly 0.0 and -0.0 where a program is to have both. */
 static double draw_real(struct world *w, const double *reals, int n)
 {
@@ -1204,7 +1218,7 @@ static bool is_changeable(const struct making *m, int k)
 	if (q->kind == K_DIM && reads_positions(m->op))
 		return false;
 	if (q->kind == K_TENSOR || q->kind == K_SCALAR)
-		return m->arg[k].tag == ARG_SCALAR && q->role != R_RANGE;
+		return m->arg[k].tag == ARG_SCALAR && q->role != R_RANGE && q->role != R_LINE;
 	return (q->kind == K_DIM || q->kind == K_DIMS || q->kind == K_BOOL) && q->role == R_ANY && m->arg[k].tag != ARG_NONE;
 }
 

@@ -78,6 +78,37 @@ REFERENCE(scalar_tensor, ANEW)
 	return shape_fill_fits(c, s, dt, 1) && make_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
 
+/* steps numbers from start to end at equal distances, where the dtype holds each and their distance: else versions differ in what they
+ * round, and where. */
+REFERENCE(linspace, ANEW)
+{
+	const enum dtype dt = dtype_of(c, DT_F32);
+	const int64_t n = ref_arg_int(c, A_linspace_steps);
+	double end[2];
+	for (int k = 0; k < 2; k++) {
+		const struct scalar *s = scalar_of(c, A_linspace_start + k);
+		end[k] = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	}
+	if (n < 0)
+		return err_set(c->err, "number of steps must be non-negative");
+	end[1] = n == 1 ? end[0] : end[1];
+	if (n > MAX_NUMEL || !dtype_is_float(dt))
+		return n > 1 && dt == DT_B8 ? err_set(c->err, "linspace is not implemented for bool")
+									: ref_unsupported(c, "linspace of integers, or too long");
+	const double step = n > 1 ? (end[1] - end[0]) / (double)(n - 1) : 0;
+	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
+	c->cuts = true;
+	for (int64_t k = 0; out && k < n; k++) {
+		const double x = end[0] + step * (double)k, far = step * (double)k, near = step * (double)(n - 1 - k);
+		const bool sums = x - end[0] == far && (n == 1 || end[1] - x == near) && fma(step, (double)k, -far) == 0;
+		if (!sums || fma(step, (double)(n - 1), -(end[1] - end[0])) != 0 || !num_fits(dt, x, 0) || !num_fits(dt, step, 0)
+			|| !num_fits(dt, far, 0) || !num_fits(dt, near, 0) || !num_fits(dt, end[1] - end[0], 0))
+			return ref_unsupported(c, "linspace of numbers, or at a distance, that the dtype does not hold");
+		out[k] = tape_const_f(c->t, dt, n == 1 ? end[0] : k < n / 2 ? x : end[1] - near); /* of two zeros PyTorch's */
+	}
+	return out != NULL;
+}
+
 /* 1 where row and column are the same. */
 static bool identity(struct ref_ctx *c, int64_t rows, int64_t columns)
 {

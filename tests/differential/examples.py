@@ -28,6 +28,7 @@ SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, 
 NSELECTED = 4
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 RANGE = {"start": 1, "end": 7, "step": 2}
+LINE = {"start": 1, "end": 3, "steps": 5}
 
 
 class Unknown(Exception):
@@ -199,6 +200,8 @@ class Example:
             return 1 if role == "any" else 0
         if kind == "Step":
             return 2 if other or role == "chunk" else 1
+        if role == "line":
+            return LINE[name]
         if kind == "Int" and role != "any" and p["example"]:
             return int(p["example"])
         if kind == "Scalar" and role == "range":
