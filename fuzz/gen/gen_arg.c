@@ -978,7 +978,7 @@ static bool draw_bool(struct world *w, struct making *m, int k)
 	const struct param *q = param_of(m, k);
 	if (q->role == R_KEEP && !q->has_default)
 		m->arg[k] = arg_bool(false);
-	if (q->role == R_KEEP || keep_default(w, q))
+	if (q->role == R_KEEP || keep_default(w, q) || (q->optional && choose_chance(w->c, 20)))
 		return true;
 	bool v = choose_chance(w->c, 50);
 	m->arg[k] = arg_bool(v);

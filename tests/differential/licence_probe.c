@@ -353,7 +353,7 @@ static bool has_derivative(int op)
 {
 	for (int k = 0; k < op_info[op].nparam; k++)
 		if ((op_info[op].param[k].kind == K_TENSOR || op_info[op].param[k].kind == K_TENSORS)
-			&& !role_has(op_info[op].param[k].role, RF_NO_GRADIENT | RF_CONSTANT))
+			&& !role_has(op_info[op].param[k].role, RF_NO_GRADIENT | RF_CONSTANT | RF_POSITIONS))
 			return !op_has(op, T_NONDIFF);
 	return false;
 }
