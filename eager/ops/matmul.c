@@ -388,15 +388,6 @@ bool meta_baddbmm(struct meta_ctx *c)
 	return check_batches(c, a, b) && check_factors(c, bias->dtype, size, 3, a->size[2]) && result(c, bias, size, 3);
 }
 
-bool meta_addbmm(struct meta_ctx *c)
-{
-	const struct meta *bias = c->in[A_addbmm_self], *a = c->in[A_addbmm_batch1], *b = c->in[A_addbmm_batch2];
-	if (a->rank != 3 || b->rank != 3)
-		return check_batches(c, a, b);
-	const int64_t size[2] = {a->size[1], b->size[2]};
-	return expands(c, bias, size, 2) && check_batches(c, a, b) && meta_body(c);
-}
-
 bool meta_mv(struct meta_ctx *c)
 {
 	const struct meta *a = c->in[A_mv_self], *b = c->in[A_mv_vec];

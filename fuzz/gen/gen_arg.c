@@ -759,19 +759,6 @@ static bool value_DOWNSAMPLED(struct world *w, struct making *m, int k)
 	return true;
 }
 
-static bool value_WINDOWS(struct world *w, struct making *m, int k)
-{
-	int64_t out[2];
-	for (int d = 0; d < 2; d++) {
-		const int64_t size = m->meta.size[m->meta.rank - 2 + d];
-		if (size == 0 || m->meta.size[m->meta.rank - 3] == 0)
-			return false;
-		out[d] = choose_int(w->c, 1, MIN(size + 1, 7));
-	}
-	m->arg[k] = arg_ints(w->p, out, 2);
-	return true;
-}
-
 static bool value_NROWS(struct world *w, struct making *m, int k)
 {
 	int64_t n = draw_size(w);

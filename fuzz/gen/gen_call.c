@@ -164,11 +164,11 @@ static bool wrong_sizes(struct world *w, struct node *input)
 /* PyTorch 2.11's kernel does not look at the number of samples, and writes beyond its result. */
 static bool takes_any_samples(int op) { return op == OP_avg_pool2d_backward; }
 
-/* Those of batch norm, attention and the gradient of an adaptive pool look at no sizes of other operands: they read beyond them. */
+/* Those of batch norm and attention look at no sizes of other operands: they read beyond them. */
 static bool reads_any_sizes(int op)
 {
 	return op == OP_batch_norm_functional || op == OP_batch_norm_no_training || op == OP_batch_norm_no_stats || op == OP_attention_for_cpu
-		|| op == OP_attention_for_cpu_backward || op == OP_adaptive_avg_pool2d_backward;
+		|| op == OP_attention_for_cpu_backward;
 }
 
 /* Kernels of these check what is in range; those of embeddings do not. */

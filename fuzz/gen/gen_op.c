@@ -574,19 +574,15 @@ static int operand_BIAS(struct world *w, struct making *m, const struct param *q
 	return operand(w, m, q, m->meta.dtype, s, FIT_BCAST_TO);
 }
 
-/* The same of a batch of products, and of their sum. */
-static int batch_bias(struct world *w, struct making *m, const struct param *q, bool summed)
+/* The same of a batch of products. */
+static int operand_BATCH_BIAS(struct world *w, struct making *m, const struct param *q)
 {
 	struct shape s = {.rank = 3, .size = {m->meta.size[0], m->meta.size[1], 1}};
 	for (int k = 0; k < op_info[m->op].nparam; k++)
 		if (param_of(m, k)->role == R_MAT2)
 			s.size[2] = node_meta(w->p, m->arg[k].node)->size[2];
-	const struct shape sum = {.rank = 2, .size = {s.size[1], s.size[2]}};
-	return operand(w, m, q, m->meta.dtype, summed ? sum : s, FIT_BCAST_TO);
+	return operand(w, m, q, m->meta.dtype, s, FIT_BCAST_TO);
 }
-
-static int operand_BATCH_BIAS(struct world *w, struct making *m, const struct param *q) { return batch_bias(w, m, q, false); }
-static int operand_SUMMED_BIAS(struct world *w, struct making *m, const struct param *q) { return batch_bias(w, m, q, true); }
 
 /* ---- one function per OPERAND_ROLE of role.def, which returns the node, -1 if there is none; a role without one does not compile ---- */
 
@@ -769,16 +765,6 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, plane, node_meta(w->p, node), choose_between, w);
 	w->fact[node].usable = false; /* of these windows alone */
 	return node;
-}
-
-static int operand_ADAPTED(struct world *w, struct making *m, const struct param *q)
-{
-	struct shape s = shape_of(&m->meta);
-	if (meta_numel(&m->meta) == 0)
-		return -1;
-	for (int d = s.rank - 2; d < s.rank; d++)
-		s.size[d] = choose_int(w->c, 1, MIN(s.size[d] + 1, 7));
-	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
 }
 
 static int operand_PER_FILTER(struct world *w, struct making *m, const struct param *q)

@@ -11,7 +11,7 @@
 #include "eager/lang/prog.h"
 #include "fuzz/gen/policy.h"
 
-/* A piece of a drawn graph: a program of its own, without calls and without backward. False: err says what of the graph stands in the way. */
+/* A piece of a drawn graph: a program of its own, without calls and without backward. False: err says what stands in the way. */
 bool motif_piece(struct prog *out, struct arena *a, struct choices *c, struct err *err);
 /* The program made of a piece. Everything of *out lives in `a`. False: nothing was left of it, or as motif_piece. */
 bool motif_program(struct prog *out, struct arena *a, struct choices *c, const struct policy *pol, struct err *err);

@@ -733,6 +733,8 @@ struct num whole_quotient(const struct num *a, const struct num *b, bool floored
 	if (is_int(h))
 		return int_whole(a, b, floored, h);
 	const struct num quotient = num_div(a, b), rounded = div_of(a, b, h);
+	if (dtype_is_narrow(h->dt) && num_mag(&quotient) > num_format[h->dt].max && !(quotient.flags & NUM_SPECIAL))
+		return num_any(h->dt); /* whether it overflows before or after it is made whole is open where halves may be kept in f32 */
 	struct num y = num_each(&quotient, each_step, &f), z = num_each(&rounded, each_step, &f);
 	y = num_either(&y, &z);
 	if (floored && (a->flags & NUM_INF || quotient_is_beyond(a, b, h)))

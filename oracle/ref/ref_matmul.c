@@ -179,18 +179,3 @@ REFERENCE(baddbmm, BIAS)
 }
 
 /* One product whose inner dim runs over the batch, too. */
-REFERENCE(addbmm, BIAS)
-{
-	const struct ref_tensor *a = c->in[A_addbmm_batch1], *b = c->in[A_addbmm_batch2];
-	if (!multiplies_batches(c))
-		return false;
-	const int64_t batch = a->meta.size[0], k = a->meta.size[2], size[] = {a->meta.size[1], b->meta.size[2]};
-	if (!meta_check_sizes(size, 2, c->err))
-		return false;
-	const sid *of = ref_ids(c, a);
-	sid *rows = tape_ids(c->t, meta_numel(&a->meta));
-	for (int64_t i = 0; i < size[0]; i++)
-		for (int64_t q = 0; q < batch * k; q++)
-			rows[i * batch * k + q] = of[(q / k * size[0] + i) * k + q % k];
-	return onto(c, size, 2, rows, ref_ids(c, b), batch * k);
-}

@@ -725,7 +725,7 @@ REFERENCE(nan_to_num, ANEW)
 		return ref_out_ids(c, 0, dt, m->size, m->rank, stride, x);
 	if (dtype_info[dt].rows != DR_FULL)
 		return err_set(c->err, "\"nan_to_num\" not implemented for %s", dtype_info[dt].c10);
-	const double otherwise[] = {0, dtype_max(dt), -dtype_max(dt)};
+	const double otherwise[] = {0, num_format[dt].max, -num_format[dt].max};
 	for (int k = 0; k < 3; k++) {
 		const int arg = A_nan_to_num_nan + k;
 		const double v = ref_given(c, arg) ? c->n->arg[arg].scalar.f : otherwise[k];

@@ -21,7 +21,7 @@ GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0], "transposed": False}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
 FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
-FACTORS = ("mat2", "vec2", "bias", "batch_bias", "summed_bias")
+FACTORS = ("mat2", "vec2", "bias", "batch_bias")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
@@ -137,10 +137,8 @@ class Example:
             return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "srcn", "values", "source"):
             return self.operand(self.size)
-        if role == "adapted":   # of planes [2, 5, 6]
-            return self.operand([2, 3, 4])
-        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2], "batch_bias": [2],
-                 "summed_bias": [2]}.get(role)
+        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2],
+                 "batch_bias": [2]}.get(role)
         if role == "like":
             shape = self.like(p["like"])
         if shape is None:

@@ -186,7 +186,8 @@ class Names(TorchDispatchMode):
 
 SAYS_NO_ROW = {"detach", "lift_fresh", "alias"}     # a graph has no line for them, or one that is read as nothing
 KINDS = (
-    ("random", re.compile(r"rand|bernoulli|multinomial|normal|exponential|geometric|uniform|cauchy|native_dropout|poisson|rrelu|fractional")),
+    ("random", re.compile(r"rand|bernoulli|multinomial|normal|exponential|geometric|uniform|cauchy|native_dropout|poisson|rrelu|"
+                          r"fractional")),
     ("linear algebra, Fourier", re.compile(r"_?linalg_|_fft|cholesky|lu_|ormqr|geqrf|householder|svd|qr|triangular_solve|logdet|_cdist")),
     ("a Python number as result", re.compile(r"equal$|allclose|_local_scalar_dense|is_nonzero|is_same_size")),
     ("sizes that are data", re.compile(r"unique|resize|histogramdd|segment_reduce|sparse")),
@@ -232,7 +233,8 @@ def samples(dtypes, only):
 def coverage(opcall, opt):
     every = list(samples(opt.dtypes.split(","), set(filter(None, opt.ops.split(",")))))
     names = sorted(set().union(*(n.names for _, _, n in every)))
-    known = set(subprocess.run([opcall, "--reads", *names], capture_output=True, text=True, check=True).stdout.split()) | SAYS_NO_ROW
+    reads = subprocess.run([opcall, "--reads", *names], capture_output=True, text=True, check=True).stdout
+    known = set(reads.split()) | SAYS_NO_ROW
     said, kinds, lacking, of = Counter(), Counter(), Counter(), {}
     for info, written, n in every:
         said[written, "all"] += 1

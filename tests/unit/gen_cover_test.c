@@ -48,7 +48,7 @@ static void count_node(const struct prog *p, const struct node *n)
 		char word[MAX_WORD];
 		for (int i = 0; q->kind == K_STR && param_word(word, q, i); i++) {
 			CHECK(i < MOST_WORDS);
-			s->word[i] += str_eq(n->arg[k].str, word);
+			s->word[i] += n->arg[k].tag == ARG_STR && str_eq(n->arg[k].str, word);
 		}
 	}
 }

@@ -180,8 +180,8 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 		r = fmod(x[0], x[1]);
 		r += r != 0 && (r < 0) != (x[1] < 0) ? x[1] : 0;
 		break;
-	case SF_FLOOR_DIV: return floor(div_const(e, x[0], x[1], c));
-	case SF_TRUNC_DIV: return trunc(div_const(e, x[0], x[1], c));
+	case SF_FLOOR_DIV: r = floor(div_const(e, x[0], x[1], c)); break;
+	case SF_TRUNC_DIV: r = trunc(div_const(e, x[0], x[1], c)); break;
 	case SF_ATAN2: r = lib(e, atan2l((long double)x[0], (long double)x[1])); break;
 	case SF_MAX2: return maxnan(x[0], x[1]);
 	case SF_MIN2: return minnan(x[0], x[1]);
