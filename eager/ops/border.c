@@ -83,7 +83,10 @@ static bool check_padding(const struct meta_ctx *c, const struct meta *self, con
 		const int d = self->rank - 1 - k;
 		const int64_t size = self->size[d];
 		int64_t out;
-		if (mirrors && (before(padding, k) >= size || after(padding, k) >= size))
+		const bool beyond = mirrors && (before(padding, k) >= size || after(padding, k) >= size);
+		if (beyond && op_arg(c->n->op, N_grad_output) >= 0)
+			return err_limit(c->err, "a mirror of more than there is: not all kernels of gradients look");
+		if (beyond)
 			return err_set(c->err,
 				"Argument #%d: Padding size should be less than the corresponding input dimension, but got: padding (%lld, %lld) at "
 				"dimension %d of input %s",
@@ -142,6 +145,8 @@ static bool check_gradient(struct meta_ctx *c, const struct meta *grad, const st
 	for (int d = 0; d < self->rank - padding.n / 2; d++)
 		if (grad->size[d] != self->size[d])
 			return err_limit(c->err, "a gradient of other planes than self has: PyTorch 2.11 does not look");
+	if (grad->dtype != self->dtype && !dtype_is_float(self->dtype))
+		return err_limit(c->err, "a gradient of another dtype than self has");
 	if (!body_takes_self(c))
 		return false;
 	if (grad->dtype != self->dtype)

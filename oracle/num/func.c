@@ -733,8 +733,6 @@ struct num whole_quotient(const struct num *a, const struct num *b, bool floored
 	if (is_int(h))
 		return int_whole(a, b, floored, h);
 	const struct num quotient = num_div(a, b), rounded = div_of(a, b, h);
-	if (dtype_is_narrow(h->dt) && num_mag(&quotient) > num_format[h->dt].max && !(quotient.flags & NUM_SPECIAL))
-		return num_any(h->dt); /* whether it overflows before or after it is made whole is open where halves may be kept in f32 */
 	struct num y = num_each(&quotient, each_step, &f), z = num_each(&rounded, each_step, &f);
 	y = num_either(&y, &z);
 	if (floored && (a->flags & NUM_INF || quotient_is_beyond(a, b, h)))
@@ -746,8 +744,13 @@ struct num whole_quotient(const struct num *a, const struct num *b, bool floored
 	y.dtype = (uint8_t)h->dt;
 	if (floored && num_mag(&y) >= num_pow2(num_format[h->dt].p - 2))
 		num_widen(&y, 4 * num_half_ulp(&num_format[h->dt], num_mag(&y)));
-	if (!num_is_exact(&y) || !num_fits(h->dt, y.hi, y.lo))
+	const bool beyond = dtype_is_narrow(h->dt) && !(y.flags & (NUM_NOFIN | NUM_ANY)) && num_mag(&y) > num_format[h->dt].max;
+	if (beyond) { /* infinity, or what f32 keeps of it */
+		num_widen(&y, num_mag(&y) * 0x1p-9);
+		y.flags |= (num_high(&y) > 0 ? NUM_PINF : 0) | (num_low(&y) < 0 ? NUM_NINF : 0) | NUM_UNDEC;
+	} else if (!num_is_exact(&y) || !num_fits(h->dt, y.hi, y.lo)) {
 		how_last(&y, h);
+	}
 	return y;
 }
 UNARY(FLOOR_DIV) { return whole_quotient(A, B, true, h); }

@@ -88,7 +88,10 @@ static bool padded(struct ref_ctx *c, const struct ref_tensor *self, const struc
 	sid *read = tape_ids(c->t, b.cells);
 	for (int64_t k = 0; k < b.cells; k++)
 		read[k] = own[b.from[k]];
-	return ref_out_ids(c, 0, m->dtype, b.size, m->rank, lies_as(stride, &b, m, b.size), ref_copies(c, read, b.cells, m->dtype));
+	const int64_t *lies = lies_as(stride, &b, m, b.size);
+	if (lies && !ref_not_on_cuda(c)) /* where results are contiguous */
+		return false;
+	return ref_out_ids(c, 0, m->dtype, b.size, m->rank, lies, ref_copies(c, read, b.cells, m->dtype));
 }
 
 REFERENCE(reflection_pad, ANEW) { return padded(c, c->in[A_reflection_pad_self], &c->n->arg[A_reflection_pad_padding], true); }
@@ -127,7 +130,10 @@ static bool gathered(struct ref_ctx *c, const struct ref_tensor *grad, const str
 	}
 	if (grad->meta.dtype != m->dtype)
 		return err_set(c->err, "expected scalar type %s but found %s", dtype_info[m->dtype].c10, dtype_info[grad->meta.dtype].c10);
-	return ref_out_block(c, 0, m->dtype, m->size, m->rank, lies_as(stride, &b, m, m->size), added_up(c, &b, m, ref_ids(c, grad)));
+	const int64_t *lies = lies_as(stride, &b, m, m->size);
+	if (lies && !ref_not_on_cuda(c))
+		return false;
+	return ref_out_block(c, 0, m->dtype, m->size, m->rank, lies, added_up(c, &b, m, ref_ids(c, grad)));
 }
 
 REFERENCE(reflection_pad_backward, ANEW)

@@ -314,15 +314,17 @@ static bool divide_mode(struct ref_ctx *c)
 	const bool floored = str_eq(mode->str, "floor");
 	if (!floored && !str_eq(mode->str, "trunc"))
 		return err_set(c->err, "rounding_mode is none of None, 'trunc' and 'floor'");
+	if (floored && !ref_not_on_cuda(c))
+		return false;
 	return divide(c, floored ? SF_FLOOR_DIV : SF_TRUNC_DIV, true);
 }
 REFERENCE(div_Tensor_mode, ANEW) { return divide_mode(c); }
 REFERENCE(div_Scalar_mode, ANEW) { return divide_mode(c); }
-REFERENCE(floor_divide, ANEW) { return divide(c, SF_FLOOR_DIV, true); }
-REFERENCE(floor_divide_Scalar, ANEW) { return divide(c, SF_FLOOR_DIV, true); }
+REFERENCE(floor_divide, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
+REFERENCE(floor_divide_Scalar, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
 REFERENCE(remainder_Tensor, SELF) { return divide(c, SF_REMAINDER, false); }
 REFERENCE(remainder_Scalar, SELF) { return divide(c, SF_REMAINDER, false); }
-REFERENCE(remainder_Scalar_Tensor, ANEW) { return divide(c, SF_REMAINDER, false); }
+REFERENCE(remainder_Scalar_Tensor, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_REMAINDER, false); }
 REFERENCE(fmod_Tensor, SELF) { return divide(c, SF_FMOD, false); }
 REFERENCE(fmod_Scalar, SELF) { return divide(c, SF_FMOD, false); }
 

@@ -149,7 +149,7 @@ decomposed() { # the core dialect: what is printed, which stages take the option
 	has "rows with an expression stay" "$tmp/expanded" ' = sigmoid\('
 	"$bin" compile "$tmp/d.prog" --print-after epilogue >"$tmp/out" 2>"$tmp/err"
 	expect "nobody stops there" 2 $?
-	has "which steps there are" "$tmp/err" 'is not one of functional, joint, .*dce, expand, reinplace, passes, loops, c, cuda, ptx$'
+	has "which steps there are" "$tmp/err" 'is not one of functional, joint, .*dce, expand, reinplace, passes, loops, c, cuda, ptx, read$'
 	has "a region stays one" "$tmp/core.prog" '^s: .* = slice_scatter\(x, '
 	has "halves are computed in double" "$tmp/core.prog" '= _to_copy\(s, dtype=f64\)'
 	"$bin" compile "$tmp/d.prog" --target builtin:decomposed | sed '/^#/d' >"$tmp/stage"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# surface.sh PYTHON SURFACE_PRINT right|planted FILE…: what spellings dispatch to (surface_check.py): eight programs of every row, 600 of two
+# surface.sh PYTHON SURFACE_PRINT right|planted FILE…: what spellings dispatch to (surface_check.py): ten programs of every row, 600 of two
 # policies, and the files. planted: some spellings of the files are made wrong, and that must be seen.
 set -o pipefail
 python=$1 print=$2 part=$3
@@ -10,7 +10,7 @@ says() { # says DIFFERENCES TEXT
 	grep -qE "^[1-9][0-9]* programs with PyTorch [^ ]*: $1 differences" <<<"$2" || { printf '%s\n' "$2" | tail -20; exit 1; }
 }
 if [ "$part" = right ]; then
-	{ "$print" each 8 1 && "$print" 400 1 && "$print" 200 2 symbols && "$print" "$@"; } | check --least 2
+	{ "$print" each 10 1 && "$print" 400 1 && "$print" 200 2 symbols && "$print" "$@"; } | check --least 2
 	exit
 fi
 said=$("$print" "$@" | check 2>&1) || { printf '%s\n' "$said" | tail -20; exit 1; }

@@ -144,6 +144,8 @@ static void compare(const struct compiled *joint, const struct compiled *core, i
 	}
 }
 
+static int too_long; /* programs whose core form has more rows than a program may have: they are refused */
+
 static void compile_both(const struct prog *bound, int number, struct arena *a)
 {
 	const struct compile_options joint = {.stage = STAGE_JOINT, .validate = true},
@@ -153,7 +155,9 @@ static void compile_both(const struct prog *bound, int number, struct arena *a)
 	if (compile(&c[0], bound, &joint, a, &err) != COMPILE_OK)
 		return;
 	const bool ok = compile(&c[1], bound, &core, a, &err) == COMPILE_OK;
-	EXPECT(ok, "program %d: %s", number, err.msg);
+	const bool fits = ok || !strstr(err.msg, "too many rows");
+	too_long += !fits;
+	EXPECT(ok || !fits, "program %d: %s", number, err.msg);
 	if (ok)
 		compare(&c[0], &c[1], number, a);
 }
@@ -182,6 +186,7 @@ static void test_campaign(void)
 		arena_free(&a);
 	}
 	source_end(&source);
+	EXPECT(too_long < PROGRAMS / 10, "%d programs are too long", too_long);
 	for (int op = 0; op < NOPS; op++)
 		EXPECT(decompose_is_core(op) || decomposed[op], "%s was never decomposed", op_info[op].name);
 }
