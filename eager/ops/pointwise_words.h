@@ -54,9 +54,7 @@
 #define ROW_REAL(e)         (e)
 #define ROW_SLOPE(e)        (e)
 /* The slope of x * P(N(0, 1) < x), and of that with a tanh in place of P. */
-/* clang-format off */
-#define GELU_SLOPE(x) ((T)0.5 * (1 + (T)erf((x) * (T)0.70710678118654752)) + (x) * ((T)exp((x) * (x) * (T)-0.5) * (T)0.3989422804014327))
-/* clang-format on */
+#define GELU_SLOPE(x)       ((T)0.5 * (1 + (T)erf((x) * (T)0.70710678118654752)) + (x) * ((T)exp((x) * (x) * (T)-0.5) * (T)0.3989422804014327))
 #define GELU_BEND(x)        ((T)tanh((T)0.7978845608028654 * ((x) + (T)0.044715 * ((x) * (x) * (x)))))
 #define GELU_TANH_SLOPE(x)                                                                                                                 \
 	((T)0.5 * (1 + GELU_BEND(x))                                                                                                           \

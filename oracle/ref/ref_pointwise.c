@@ -898,47 +898,6 @@ static bool bounded(struct ref_ctx *c, enum sf extreme, enum sf within, enum sf 
 REFERENCE(clamp_min_Tensor, ANEW) { return bounded(c, SF_MAX2, SF_GE, SF_LT); }
 REFERENCE(clamp_max_Tensor, ANEW) { return bounded(c, SF_MIN2, SF_LE, SF_GT); }
 
-/* min(max(self, min), max) of those that are there, in their common dtype; NaN where one of them is. */
-REFERENCE(clamp_Tensor, ANEW)
-{
-	struct result_type r = SHAPE_TYPE_NONE;
-	struct meta op[3];
-	const struct meta *given[3];
-	const sid *x[3];
-	int64_t size[MAX_RANK], stride[MAX_RANK];
-	int rank = 0, n = 0;
-	enum dtype dt;
-	for (int k = A_clamp_Tensor_self; k <= A_clamp_Tensor_max; k++) {
-		if (!ref_given(c, k))
-			continue;
-		shape_type_tensor(&r, meta_of(c, k));
-		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
-			return false;
-		given[n++] = meta_of(c, k);
-	}
-	if (n == 1)
-		return err_set(c->err, "clamp: at least one of 'min' or 'max' must not be None");
-	if (!shape_type(&dt, c, &r) || !meta_check_sizes(size, rank, c->err))
-		return false;
-	if (dt == DT_B8)
-		return err_set(c->err, "clamp is not implemented for bool tensors");
-	const int64_t numel = shape_numel(size, rank);
-	for (int k = A_clamp_Tensor_self, i = 0; k <= A_clamp_Tensor_max; k++) {
-		if (!ref_given(c, k))
-			continue;
-		op[i] = operand(c, given[i], dt);
-		x[i] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(given[i]), dt), given[i], size, rank);
-		i++;
-	}
-	shape_iterator(stride, size, rank, op, n);
-	const sid *y = x[0];
-	if (ref_given(c, A_clamp_Tensor_min))
-		y = ref_ids_block(c, tape_map2(c->t, SF_MAX2, dt, y, x[1], numel), numel);
-	if (ref_given(c, A_clamp_Tensor_max))
-		y = ref_ids_block(c, tape_map2(c->t, SF_MIN2, dt, y, x[n - 1], numel), numel);
-	return ref_out_ids(c, 0, dt, size, rank, stride, y);
-}
-
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
  * all but the negative ones of u8, which wrap (shape_fits). Both measured. */
 enum beyond { BEYOND_NOT, BEYOND_NOTHING, BEYOND_REFUSED };

@@ -240,8 +240,7 @@ class Example:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
         for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in FACTORS)):
-            bound = p["name"] == "min" and (p["role"] == "bound" or self.op["name"] == "clamp.Tensor")
-            needed = "default" not in p or p["name"] in self.choice or bound
+            needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)
         return ", ".join(f"{p['name']}={args[p['name']]}" for p in params if p["name"] in args)
