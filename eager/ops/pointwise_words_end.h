@@ -15,12 +15,7 @@
 #undef FMAX
 #undef FMIN
 #undef SIGNBIT
-#undef RAISE
 #undef POW
-#undef FMOD
-#undef REMAINDER
-#undef STEPS_IN
-#undef QUOTIENT
 #undef BIT_NOT
 #undef BIT_AND
 #undef BIT_OR
@@ -35,7 +30,6 @@
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
 #undef ROW_GRADIENT
-#undef ROW_DIVIDE
 #undef GELU_SLOPE
 #undef GELU_BEND
 #undef GELU_TANH_SLOPE

@@ -279,55 +279,6 @@ REFERENCE(mul_Scalar, ANEW) { return multiply(c, SF_MUL, COMMON_KEEP); }
 REFERENCE(div_Tensor, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 REFERENCE(div_Scalar, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 
-/* What divides integers is not 0; that of a tensor nobody knows before it is there. */
-static bool may_divide(struct ref_ctx *c, const struct pair *p)
-{
-	if (p->dt == DT_B8)
-		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
-	if (dtype_is_float(p->dt) || p->n == 0)
-		return true;
-	if (c->n->arg[A_binary_other].tag != ARG_SCALAR)
-		return ref_unsupported(c, "%s of integers by those of a tensor, of which none may be 0", op_info[c->n->op].name);
-	return num_wrap(p->dt, scalar_of(c, A_binary_other)->i) != 0 || err_set(c->err, "ZeroDivisionError");
-}
-
-/* f of a pair; a number beside a half in f32, as in div. */
-static bool divide(struct ref_ctx *c, enum sf f, bool wide)
-{
-	struct pair p;
-	if (!pair_of(c, &p, COMMON_KEEP, wide) || !may_divide(c, &p))
-		return false;
-	if (p.at == p.dt && p.bt == p.dt)
-		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
-	if (!may_write(c, p.dt))
-		return false;
-	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
-	const sid *y = ref_ids_block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
-	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, ref_cast(c, y, p.n, p.dt));
-}
-
-static bool divide_mode(struct ref_ctx *c)
-{
-	const struct arg *mode = &c->n->arg[op_arg(c->n->op, N_rounding_mode)];
-	if (mode->tag == ARG_NONE)
-		return multiply(c, SF_DIV, COMMON_FLOAT);
-	const bool floored = str_eq(mode->str, "floor");
-	if (!floored && !str_eq(mode->str, "trunc"))
-		return err_set(c->err, "rounding_mode is none of None, 'trunc' and 'floor'");
-	if (floored && !ref_not_on_cuda(c))
-		return false;
-	return divide(c, floored ? SF_FLOOR_DIV : SF_TRUNC_DIV, true);
-}
-REFERENCE(div_Tensor_mode, ANEW) { return divide_mode(c); }
-REFERENCE(div_Scalar_mode, ANEW) { return divide_mode(c); }
-REFERENCE(floor_divide, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
-REFERENCE(floor_divide_Scalar, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
-REFERENCE(remainder_Tensor, SELF) { return divide(c, SF_REMAINDER, false); }
-REFERENCE(remainder_Scalar, SELF) { return divide(c, SF_REMAINDER, false); }
-REFERENCE(remainder_Scalar_Tensor, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_REMAINDER, false); }
-REFERENCE(fmod_Tensor, SELF) { return divide(c, SF_FMOD, false); }
-REFERENCE(fmod_Scalar, SELF) { return divide(c, SF_FMOD, false); }
-
 /* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
 REFERENCE(addcmul, SELF)
 {
@@ -462,36 +413,6 @@ REFERENCE(pow_Scalar, ANEW)
 	if (c->inplace)
 		return give_pair(c, &p, first);
 	return give_unary(c, p.dt, p.dt, first);
-}
-
-/* The derivatives have steps in the dtypes of the operands as they came. */
-static bool raise(struct ref_ctx *c, struct pair *p)
-{
-	if (!pair_of(c, p, COMMON_KEEP, false))
-		return false;
-	return p->dt != DT_B8 || err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
-}
-REFERENCE(pow_Tensor_Tensor, ANEW)
-{
-	struct pair p;
-	const enum dtype a = meta_of(c, A_pow_Tensor_Tensor_self)->dtype, b = meta_of(c, A_pow_Tensor_Tensor_exponent)->dtype;
-	if (c->grad && a != b)
-		return ref_unsupported(c, "gradient of a power of %s and %s: its steps are not modelled; convert one of them first",
-			dtype_info[a].name, dtype_info[b].name);
-	return raise(c, &p) && give_pair(c, &p, tape_map2(c->t, SF_RAISE, p.dt, p.a, p.b, p.n));
-}
-
-/* Its derivative takes the logarithm of the number as it was written. */
-REFERENCE(pow_of_Scalar, ANEW)
-{
-	struct pair p;
-	const struct scalar *s = scalar_of(c, A_pow_of_Scalar_self);
-	const double base = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	if (!raise(c, &p))
-		return false;
-	if (c->grad && !isnan(base) && num_rn(p.dt, base, 0) != base)
-		return ref_unsupported(c, "gradient of powers of a number that %s does not hold: write one that it holds", dtype_info[p.dt].name);
-	return ref_out_block(c, 0, p.dt, p.size, p.rank, NULL, tape_map2(c->t, SF_RAISE, p.dt, p.a, p.b, p.n));
 }
 
 /* ---- comparisons: in the common dtype, b8 comes out --------------------------------------------------------------- */
