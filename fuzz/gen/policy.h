@@ -89,7 +89,7 @@ struct policy {
 	bool restricted;                       /* op[] is a choice of the user */
 	bool op[MAX_OPS];
 	/* derived by policy_finish: rows that may be drawn, by family; linear reductions; rows of PF_library, some several times */
-	short by_family[NFAMILIES][MAX_OPS], reduction[MAX_OPS], library[16];
+	short by_family[NFAMILIES][MAX_OPS], reduction[MAX_OPS], library[64];
 	int nby_family[NFAMILIES], nreduction, nlibrary;
 };
 
