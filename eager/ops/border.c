@@ -67,10 +67,7 @@ static int padded_dims(int op) { return role_info[op_info[op].param[op_arg(op, N
 static bool check_self(const struct meta_ctx *c, const struct meta *self, int n)
 {
 	char text[SIZES_TEXT];
-	bool valid = self->rank == n + 1 || self->rank == n + 2;
-	for (int d = self->rank == n + 2; valid && d < self->rank; d++)
-		valid = self->size[d] > 0;
-	return valid
+	return layout_is_samples(self, n + 1)
 		|| err_set(c->err,
 			"Expected %dD or %dD (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s",
 			n + 1, n + 2, sizes_text(text, self->size, self->rank));

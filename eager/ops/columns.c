@@ -82,12 +82,9 @@ bool meta_im2col(struct meta_ctx *c)
 	char text[SIZES_TEXT];
 	if (!read_columns(c, &s))
 		return false;
-	bool valid = self->rank == 3 || self->rank == 4;
-	for (int d = self->rank == 4; valid && d < self->rank; d++)
-		valid = self->size[d] > 0;
-	if (!valid && self->rank < 3)
+	if (self->rank < 3)
 		return err_set(c->err, "Dimension out of range");
-	if (!valid)
+	if (!layout_is_samples(self, 3))
 		return err_set(c->err,
 			"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: %s",
 			sizes_text(text, self->size, self->rank));
@@ -105,10 +102,7 @@ bool meta_col2im(struct meta_ctx *c)
 	char text[SIZES_TEXT];
 	if (!read_list(c, s.in, N_output_size, "output_size") || !read_columns(c, &s))
 		return false;
-	bool valid = self->rank == 2 || self->rank == 3;
-	for (int d = self->rank == 3; valid && d < self->rank; d++)
-		valid = self->size[d] > 0;
-	if (!valid)
+	if (!layout_is_samples(self, 2))
 		return err_set(c->err,
 			"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: %s",
 			sizes_text(text, self->size, self->rank));

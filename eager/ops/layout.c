@@ -122,6 +122,14 @@ void layout_preserve(struct meta *out, const struct meta *self)
 	*out = m;
 }
 
+bool layout_is_samples(const struct meta *m, int alone)
+{
+	bool is = m->rank == alone || m->rank == alone + 1;
+	for (int d = m->rank - alone; is && d < m->rank; d++)
+		is = m->size[d] > 0;
+	return is;
+}
+
 void layout_channels_last(struct meta *out)
 {
 	CHECK(out->rank >= 3);

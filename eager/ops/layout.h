@@ -23,7 +23,9 @@ void layout_contiguous(struct meta *out, const struct meta *self, const int64_t 
 void layout_preserve(
 	struct meta *out, const struct meta *self);   /* at::empty_like, clone: dense layouts kept, others made dense in stride order */
 bool meta_is_channels_last(const struct meta *m); /* suggest_memory_format() != contiguous: rank 4 or 5, channel stride smallest */
-void layout_channels_last(struct meta *out);      /* strides of out from its sizes, rank 3 or more */
+/* One sample of `alone` dims, or samples of such, of which alone there may be none. */
+bool layout_is_samples(const struct meta *m, int alone);
+void layout_channels_last(struct meta *out); /* strides of out from its sizes, rank 3 or more */
 /* What argument memory_format of n asks for, `otherwise` if the row has none or it is None. */
 enum memory_format format_given(const struct node *n, enum memory_format otherwise);
 /* A fresh result like self in that format (at::empty_like); false with PyTorch's message if it is one of other ranks. */

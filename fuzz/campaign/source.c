@@ -47,6 +47,8 @@ static bool motif(struct prog *out, struct arena *a, uint64_t draw, const struct
 	enum { TRIES = 4 };
 	struct choices c;
 	bool ok = false;
+	if (!pol->chance[PF_motif])
+		return false;
 	choices_from_seed(&c, draw);
 	const bool wanted = choose_chance(&c, pol->chance[PF_motif]);
 	for (int i = 0; i < TRIES && wanted && !ok; i++) {

@@ -58,15 +58,15 @@ static void put_results(struct strbuf *sb, const struct compiled *c, int part, c
 		put_gradients(sb, c, part, source);
 }
 
-/* As a program of its own: the header line first, then where it is from, then notes. stage -1: as it was read. */
-static void print_stage(const struct part *part, const char *name, int stage, const char *steps, const char *notes)
+/* As a program of its own: the header line first, then where it is from, then notes. what: the step after which it stands so. */
+static void print_stage(const struct part *part, const char *name, const char *what, const char *steps, const char *notes)
 {
 	struct strbuf sb;
 	sb_init(&sb);
 	prog_print(&sb, &part->p);
 	size_t header = strcspn(sb.s, "\n");
-	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, stage < 0 ? form_name[FORM_READ] : compile_stage_name(stage), name,
-		part->name ? ", part " : "", part->name ? part->name : "", steps, notes, sb.s + header + 1);
+	printf("%.*s\n# %s of %s%s%s\n%s%s%s", (int)header, sb.s, what, name, part->name ? ", part " : "", part->name ? part->name : "", steps,
+		notes, sb.s + header + 1);
 	sb_free(&sb);
 }
 
@@ -178,7 +178,7 @@ static bool print_parts(
 		if (r->form != FORM_PROGRAM)
 			ok = print_loops(made, part, name, r, any ? "" : steps, &notes, &a, err);
 		else
-			print_stage(part, name, r->options.stage, any ? "" : steps, notes.s);
+			print_stage(part, name, compile_stage_name(r->options.stage), any ? "" : steps, notes.s);
 		any = true;
 		sb_free(&notes);
 		arena_free(&a);
@@ -261,7 +261,7 @@ static int compile_one(void *ctx, const char *name, const struct prog *p)
 	o.done = o.validate ? step_holds : NULL;
 	o.ctx = &steps;
 	if (request->form == FORM_READ) {
-		print_stage(&(struct part){.p = *p}, name, -1, "", "");
+		print_stage(&(struct part){.p = *p}, name, form_name[FORM_READ], "", "");
 		status = COMPILE_OK;
 	} else if (prog_bind(&bound, p, 0, &a, &err)) {
 		status = compile_program(&made, p, &bound, &o, &steps, &a, &err);

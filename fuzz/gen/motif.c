@@ -10,7 +10,7 @@
 
 extern const unsigned char motifs_prog[];
 
-enum { LEAST = 2, MOST = 10, MAX_CELLS = 1 << 14 };
+enum { LEAST = 2, MOST = 10 };
 
 /* ---- the library ------------------------------------------------------------------------------------------------------------------- */
 
@@ -46,16 +46,12 @@ struct cut {
 
 static bool is_operator(const struct prog *p, int i) { return node_is_run(&p->node[i]) && !node_is_sym(&p->node[i]); }
 
-/* Reads a node of the piece, or is read by one. */
-static bool is_neighbour(const struct cut *k, int i)
+/* What the piece's operators read. */
+static void mark_read(const struct cut *k, bool *read)
 {
-	if (node_reads(k->p, &k->p->node[i], k->in))
-		return true;
-	bool read[MAX_NODES] = {false};
-	for (int j = i + 1; j < k->p->nnode; j++)
-		if (k->in[j])
-			node_mark_operands(k->p, &k->p->node[j], read);
-	return read[i];
+	for (int i = 0; i < k->p->nnode; i++)
+		if (k->in[i])
+			node_mark_operands(k->p, &k->p->node[i], read);
 }
 
 static int draw_of(const bool *set, int n, struct choices *c)
@@ -71,9 +67,12 @@ static void grow(struct cut *k, struct choices *c)
 {
 	const int want = (int)choose_int(c, LEAST, MOST);
 	for (int n = 0; n < want; n++) {
-		bool may[MAX_NODES] = {false};
-		for (int i = 0; i < k->p->nnode; i++)
-			may[i] = is_operator(k->p, i) && !k->in[i] && (n == 0 || is_neighbour(k, i));
+		bool may[MAX_NODES] = {false}, read[MAX_NODES] = {false};
+		mark_read(k, read);
+		for (int i = 0; i < k->p->nnode; i++) {
+			const bool neighbour = n == 0 || read[i] || node_reads(k->p, &k->p->node[i], k->in);
+			may[i] = is_operator(k->p, i) && !k->in[i] && neighbour;
+		}
 		const int i = draw_of(may, k->p->nnode, c);
 		if (i < 0)
 			return;
@@ -134,9 +133,7 @@ static void become_input(struct prog *p, int i, bool grad)
 static void return_what_nobody_reads(struct cut *k)
 {
 	bool read[MAX_NODES] = {false};
-	for (int i = 0; i < k->p->nnode; i++)
-		if (k->in[i])
-			node_mark_operands(k->p, &k->p->node[i], read);
+	mark_read(k, read);
 	k->p->nret = 0;
 	for (int i = 0; i < k->p->nnode && k->p->nret < MAX_RETURNS; i++)
 		if (k->in[i] && !read[i] && k->p->node[i].nout == 1 && op_info[k->p->node[i].op].nret == 1)
@@ -167,15 +164,6 @@ bool motif_piece(struct prog *out, struct arena *a, struct choices *c, struct er
 }
 
 /* ---- a program --------------------------------------------------------------------------------------------------------------------- */
-
-static bool is_small(const struct prog *p)
-{
-	int64_t n = 0;
-	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; k < p->node[i].nout; k++)
-			n += meta_numel(&p->node[i].out[k].meta);
-	return n <= MAX_CELLS;
-}
 
 /* Half of the sizes, and now and then the dtype. What makes no program is not done. */
 static void resize(struct prog *p, struct arena *a, struct choices *c)

@@ -534,7 +534,7 @@ static int draw_changes(struct change *out, const struct prog *p, struct choices
 	return n;
 }
 
-static bool is_small(const struct prog *p)
+bool is_small(const struct prog *p)
 {
 	int64_t n = 0;
 	for (int i = 0; i < p->nnode; i++)

@@ -40,6 +40,8 @@ extern const char *const mutation_name[NMUTATIONS];
 bool mutate_program(struct prog *out, const struct prog *parent, const struct prog *donor, struct arena *a, struct choices *c,
 	const struct policy *pol, int64_t done[NMUTATIONS], struct err *err);
 
+/* Are its values few enough for a mutant, whatever it is made of? */
+bool is_small(const struct prog *p);
 /* Has it positions that are computed, or data that name elements of windows? In other sizes they would name others, or none. */
 bool names_elements(const struct prog *p);
 

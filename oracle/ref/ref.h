@@ -81,6 +81,10 @@ const sid *ref_cast(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to)
 const sid *ref_retyped(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype to);
 /* Fresh SF_COPY scalars if c->grad and dt is floating point, else the ids themselves. dt: their dtype. */
 const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
+/* For each of `cells` the sum, in their order, of the ids whose at[k] names it; at[k] < 0 names none. dt: their dtype. */
+sid ref_sums_at(struct ref_ctx *c, enum dtype dt, const int64_t *at, const sid *ids, int64_t n, int64_t cells);
+/* The number in the operator's name: of how many dims upsample_nearest2d or reflection_pad3d is. */
+int ref_dims_named(const struct ref_ctx *c);
 /* ids, of dtype dt, as they may be where the first is or was chosen of products or quotients and the licence says LF_SCALED: unrounded. */
 const sid *ref_unrounded(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype dt);
 /* Was it chosen as the largest of several? */

@@ -21,12 +21,9 @@ static int64_t replicated(int64_t i, int64_t size) { return i < 0 ? 0 : i >= siz
 
 static bool read_sizes(struct ref_ctx *c, struct border *b, const struct meta *m, const struct arg *pad, bool reflects)
 {
-	bool valid = m->rank == b->n + 1 || m->rank == b->n + 2;
-	for (int d = m->rank == b->n + 2; valid && d < m->rank; d++)
-		valid = m->size[d] > 0;
 	if (op_arg(c->n->op, N_grad_output) >= 0 && pad->n != 2 * b->n)
 		return ref_unsupported(c, "a padding of %d numbers", pad->n);
-	if (!valid || pad->n != 2 * b->n)
+	if (!shape_is_samples(m, b->n + 1) || pad->n != 2 * b->n)
 		return err_set(c->err, "%s of %s by %d numbers", op_info[c->n->op].name, shape_text(c, m->size, m->rank), pad->n);
 	memcpy(b->size, m->size, sizeof b->size);
 	for (int k = 0; k < b->n; k++) {
@@ -49,7 +46,7 @@ static bool read_sizes(struct ref_ctx *c, struct border *b, const struct meta *m
 static bool read_border(struct ref_ctx *c, struct border *b, const struct meta *m, const struct arg *pad, bool reflects)
 {
 	int64_t index[MAX_RANK] = {0}, dense[MAX_RANK];
-	b->n = op_info[c->n->op].name[strcspn(op_info[c->n->op].name, "123")] - '0';
+	b->n = ref_dims_named(c);
 	if (m->dtype == DT_B8 || dtype_info[m->dtype].rows != DR_FULL)
 		return err_set(c->err, "\"%s\" not implemented for '%s'", op_info[c->n->op].name, dtype_info[m->dtype].c10);
 	if (!read_sizes(c, b, m, pad, reflects))
@@ -97,21 +94,6 @@ static bool padded(struct ref_ctx *c, const struct ref_tensor *self, const struc
 REFERENCE(reflection_pad, ANEW) { return padded(c, c->in[A_reflection_pad_self], &c->n->arg[A_reflection_pad_padding], true); }
 REFERENCE(replication_pad, ANEW) { return padded(c, c->in[A_replication_pad_self], &c->n->arg[A_replication_pad_padding], false); }
 
-/* What of the result arrives at each element of self. */
-static sid added_up(struct ref_ctx *c, const struct border *b, const struct meta *m, const sid *grad)
-{
-	const int64_t n = meta_numel(m);
-	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, n + 2);
-	sid *entry = tape_ids(c->t, b->cells);
-	for (int64_t k = 0; k < b->cells; k++)
-		start[b->from[k] + 2]++;
-	for (int64_t i = 1; i <= n; i++)
-		start[i + 1] += start[i];
-	for (int64_t k = 0; k < b->cells; k++)
-		entry[start[b->from[k] + 1]++] = grad[k];
-	return tape_nary(c->t, SF_SUM, m->dtype, start, entry, n, 0);
-}
-
 static bool gathered(struct ref_ctx *c, const struct ref_tensor *grad, const struct meta *m, const struct arg *pad, bool reflects)
 {
 	struct border b;
@@ -133,7 +115,8 @@ static bool gathered(struct ref_ctx *c, const struct ref_tensor *grad, const str
 	const int64_t *lies = lies_as(stride, &b, m, m->size);
 	if (lies && !ref_not_on_cuda(c))
 		return false;
-	return ref_out_block(c, 0, m->dtype, m->size, m->rank, lies, added_up(c, &b, m, ref_ids(c, grad)));
+	return ref_out_block(
+		c, 0, m->dtype, m->size, m->rank, lies, ref_sums_at(c, m->dtype, b.from, ref_ids(c, grad), b.cells, meta_numel(m)));
 }
 
 REFERENCE(reflection_pad_backward, ANEW)

@@ -61,10 +61,7 @@ static bool has_kernel(struct ref_ctx *c, enum dtype dt)
 
 static bool has_samples(struct ref_ctx *c, const struct meta *m, int alone)
 {
-	bool valid = m->rank == alone || m->rank == alone + 1;
-	for (int d = m->rank == alone + 1; valid && d < m->rank; d++)
-		valid = m->size[d] > 0;
-	return valid
+	return shape_is_samples(m, alone)
 		|| err_set(c->err, "Expected %dD or %dD tensor with possibly 0 batch size and other non-zero dimensions, but got: %s", alone,
 			alone + 1, shape_text(c, m->size, m->rank));
 }
@@ -127,15 +124,5 @@ REFERENCE(col2im, ANEW)
 		return ref_unsupported(c, "too many scalars");
 	const int64_t *at = places(c, &s);
 	const sid *own = ref_ids(c, c->in[A_col2im_self]);
-	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, n + 2);
-	sid *entry = tape_ids(c->t, s.n);
-	for (int64_t k = 0; k < s.n; k++)
-		if (at[k] >= 0)
-			start[at[k] + 2]++;
-	for (int64_t i = 1; i <= n; i++)
-		start[i + 1] += start[i];
-	for (int64_t k = 0; k < s.n; k++)
-		if (at[k] >= 0)
-			entry[start[at[k] + 1]++] = own[k];
-	return ref_out_block(c, 0, m->dtype, all + (m->rank == 2), m->rank + 1, NULL, tape_nary(c->t, SF_SUM, m->dtype, start, entry, n, 0));
+	return ref_out_block(c, 0, m->dtype, all + (m->rank == 2), m->rank + 1, NULL, ref_sums_at(c, m->dtype, at, own, s.n, n));
 }

@@ -161,21 +161,13 @@ REFERENCE(addmm, BIAS)
 		&& onto(c, size, 2, ref_ids(c, c->in[A_addmm_mat1]), ref_ids(c, c->in[A_addmm_mat2]), a->size[1]);
 }
 
-/* self, batch1 and batch2 of baddbmm and addbmm. */
-static bool multiplies_batches(struct ref_ctx *c)
-{
-	const struct meta *bias = meta_of(c, 0), *a = meta_of(c, 1), *b = meta_of(c, 2);
-	return need_rank(c, a, 3) && need_rank(c, b, 3) && contracts(c, a, b, a->size[0], b->size[0])
-		&& contracts(c, a, b, a->size[2], b->size[1]) && same_dtype(c, bias, a) && same_dtype(c, a, b);
-}
-
 REFERENCE(baddbmm, BIAS)
 {
-	const struct ref_tensor *a = c->in[A_baddbmm_batch1], *b = c->in[A_baddbmm_batch2];
-	if (!multiplies_batches(c))
+	const struct ref_tensor *batch1 = c->in[A_baddbmm_batch1], *batch2 = c->in[A_baddbmm_batch2];
+	const struct meta *bias = meta_of(c, A_baddbmm_self), *a = &batch1->meta, *b = &batch2->meta;
+	if (!need_rank(c, a, 3) || !need_rank(c, b, 3) || !contracts(c, a, b, a->size[0], b->size[0])
+		|| !contracts(c, a, b, a->size[2], b->size[1]) || !same_dtype(c, bias, a) || !same_dtype(c, a, b))
 		return false;
-	const int64_t size[] = {a->meta.size[0], a->meta.size[1], b->meta.size[2]};
-	return meta_check_sizes(size, 3, c->err) && onto(c, size, 3, ref_ids(c, a), ref_ids(c, b), a->meta.size[2]);
+	const int64_t size[] = {a->size[0], a->size[1], b->size[2]};
+	return meta_check_sizes(size, 3, c->err) && onto(c, size, 3, ref_ids(c, batch1), ref_ids(c, batch2), a->size[2]);
 }
-
-/* One product whose inner dim runs over the batch, too. */

@@ -233,27 +233,15 @@ static bool fits_result(struct ref_ctx *c, const struct pools *p, const struct m
 		|| err_set(c->err, "%s of %s and %s", op_info[c->n->op].name, dtype_info[grad->dtype].torch, dtype_info[p->dt].torch);
 }
 
-/* Lists of windows for each element, in the windows' order. */
-static uint32_t *windows_by_element(
-	struct ref_ctx *c, sid *entry, const struct inside *in, int64_t windows, int64_t elements, const sid *of)
-{
-	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, elements + 2);
-	for (int64_t i = 0; i < in->n; i++)
-		start[in->cell[i] + 2]++;
-	for (int64_t k = 1; k <= elements; k++)
-		start[k + 1] += start[k];
-	for (int64_t k = 0; k < windows; k++)
-		for (uint32_t i = in->start[k]; i < in->start[k + 1]; i++)
-			entry[start[in->cell[i] + 1]++] = of[k];
-	return start;
-}
-
 /* The shares from `share` on, of dtype dt, summed by element. */
 static sid added_up(struct ref_ctx *c, const struct inside *in, const struct pools *p, enum dtype dt, sid share, int64_t elements)
 {
-	sid *entry = tape_ids(c->t, in->n);
-	const uint32_t *start = windows_by_element(c, entry, in, p->windows, elements, ref_ids_block(c, share, p->windows));
-	return tape_nary(c->t, SF_SUM, dt, start, entry, elements, 0);
+	const sid *of = ref_ids_block(c, share, p->windows);
+	sid *each = tape_ids(c->t, in->n);
+	for (int64_t k = 0; k < p->windows; k++)
+		for (uint32_t i = in->start[k]; i < in->start[k + 1]; i++)
+			each[i] = of[k];
+	return ref_sums_at(c, dt, in->cell, each, in->n, elements);
 }
 
 REFERENCE(avg_pool2d_backward, ANEW)
@@ -403,13 +391,8 @@ REFERENCE(max_pool2d_with_indices_backward, ANEW)
 		if (!found || at[k] < 0 || at[k] >= plane)
 			return ref_unsupported(c, "an index outside of its window: kernels do not look");
 		in.cell[k] = cell;
-		in.start[k] = (uint32_t)k;
 	}
-	in.start[p.windows] = (uint32_t)p.windows;
-	in.n = p.windows;
-	sid *entry = tape_ids(c->t, in.n);
 	const sid *grad = ref_ids(c, c->in[A_max_pool2d_with_indices_backward_grad_output]);
-	const uint32_t *start = windows_by_element(c, entry, &in, p.windows, meta_numel(m), grad);
-	const sid first = tape_nary(c->t, SF_SUM, p.dt, start, entry, meta_numel(m), 0);
+	const sid first = ref_sums_at(c, p.dt, in.cell, grad, p.windows, meta_numel(m));
 	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
 }

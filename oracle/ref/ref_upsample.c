@@ -69,7 +69,7 @@ REFERENCE(upsample_nearest, ANEW)
 {
 	const struct meta *m = meta_of(c, A_upsample_nearest_self);
 	const struct arg *out = &c->n->arg[A_upsample_nearest_output_size];
-	struct upsampled u = {.n = op_info[c->n->op].name[strcspn(op_info[c->n->op].name, "123")] - '0'};
+	struct upsampled u = {.n = ref_dims_named(c)};
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	if (!ref_not_on_cuda(c) || !has_dims(c, out->n, u.n) || !has_dims(c, m->rank, u.n + 2))
 		return false;
@@ -100,7 +100,7 @@ REFERENCE(upsample_nearest_backward, ANEW)
 {
 	const struct meta *g = meta_of(c, A_upsample_nearest_backward_grad_output);
 	const struct arg *out = &c->n->arg[A_upsample_nearest_backward_output_size], *in = &c->n->arg[A_upsample_nearest_backward_input_size];
-	struct upsampled u = {.n = op_info[c->n->op].name[strcspn(op_info[c->n->op].name, "123")] - '0'};
+	struct upsampled u = {.n = ref_dims_named(c)};
 	int64_t size[MAX_RANK], stride[MAX_RANK];
 	if (!ref_not_on_cuda(c) || !has_dims(c, out->n, u.n) || !has_dims(c, in->n, u.n + 2) || !has_dims(c, g->rank, u.n + 2))
 		return false;
@@ -123,15 +123,10 @@ REFERENCE(upsample_nearest_backward, ANEW)
 	const int64_t n = u.planes * u.nsmall, all = u.planes * u.nlarge;
 	const enum dtype wide = dtype_compute(g->dtype);
 	const sid *own = ref_cast(c, ref_ids(c, c->in[A_upsample_nearest_backward_grad_output]), all, wide);
-	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, n + 2);
-	sid *entry = tape_ids(c->t, all);
+	int64_t *at = ARENA_NEW(c->t->arena, int64_t, all + 1);
 	for (int64_t k = 0; k < all; k++)
-		start[source(&u, k) + 2]++;
-	for (int64_t i = 1; i <= n; i++)
-		start[i + 1] += start[i];
-	for (int64_t k = 0; k < all; k++)
-		entry[start[source(&u, k) + 1]++] = own[k];
+		at[k] = source(&u, k);
 	const bool last = u.n == 2 && shape_channels_last(stride, size, g->rank, shape_format(g));
-	const sid *sum = ref_ids_block(c, tape_nary(c->t, SF_SUM, wide, start, entry, n, 0), n);
+	const sid *sum = ref_ids_block(c, ref_sums_at(c, wide, at, own, all, n), n);
 	return ref_out_ids(c, 0, g->dtype, size, g->rank, last ? stride : NULL, ref_cast(c, sum, n, g->dtype));
 }

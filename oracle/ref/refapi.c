@@ -172,6 +172,27 @@ const sid *ref_copies(struct ref_ctx *c, const sid *ids, int64_t n, enum dtype d
 	return ref_ids_block(c, tape_map1(c->t, SF_COPY, dt, ids, n), n);
 }
 
+sid ref_sums_at(struct ref_ctx *c, enum dtype dt, const int64_t *at, const sid *ids, int64_t n, int64_t cells)
+{
+	uint32_t *start = ARENA_ZNEW(c->t->arena, uint32_t, cells + 2);
+	sid *entry = tape_ids(c->t, n);
+	for (int64_t k = 0; k < n; k++)
+		if (at[k] >= 0)
+			start[at[k] + 2]++;
+	for (int64_t i = 1; i <= cells; i++)
+		start[i + 1] += start[i];
+	for (int64_t k = 0; k < n; k++)
+		if (at[k] >= 0)
+			entry[start[at[k] + 1]++] = ids[k];
+	return tape_nary(c->t, SF_SUM, dt, start, entry, cells, 0);
+}
+
+int ref_dims_named(const struct ref_ctx *c)
+{
+	const char *name = op_info[c->n->op].name;
+	return name[strcspn(name, "123")] - '0';
+}
+
 bool ref_int(struct ref_ctx *c, int64_t *out, sid id)
 {
 	const struct num *v = tape_val(c->t, id);

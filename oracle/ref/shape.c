@@ -425,6 +425,14 @@ int shape_format(const struct meta *m)
 	return m->rank;
 }
 
+bool shape_is_samples(const struct meta *m, int alone)
+{
+	bool is = m->rank == alone || m->rank == alone + 1;
+	for (int d = m->rank - alone; is && d < m->rank; d++)
+		is = m->size[d] > 0;
+	return is;
+}
+
 bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank, int format)
 {
 	if (format == 0 || format != rank)

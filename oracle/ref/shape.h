@@ -66,6 +66,8 @@ void shape_iterator(int64_t stride[MAX_RANK], const int64_t *size, int rank, con
 bool shape_view(int64_t stride[MAX_RANK], const struct meta *m, const int64_t *size, int rank);
 /* 0 contiguous, 4 channels-last, 5 channels-last-3d, as Tensor::suggest_memory_format. */
 int shape_format(const struct meta *m);
+/* One sample of `alone` dims, or samples of such, of which alone there may be none. */
+bool shape_is_samples(const struct meta *m, int alone);
 /* Strides in that format; false (contiguous) for format 0. */
 bool shape_channels_last(int64_t stride[MAX_RANK], const int64_t *size, int rank, int format);
 /* Argument memory_format; `otherwise` if it is None or the row has none. */
