@@ -283,7 +283,8 @@ def excluded(table, opt):
         if not names:
             continue
         rng = random.Random(f"{opt.seed}:{op['name']}")
-        batch = [(call, Run(op, call, rng)) for call in calls.generated(opt.scatterproof, opt.fill, opt.calls, [op["name"]], names, opt.seed)]
+        made = calls.generated(opt.scatterproof, opt.fill, opt.calls, [op["name"]], names, opt.seed)
+        batch = [(call, Run(op, call, rng)) for call in made]
         groups, _ = answers(opt.opcall, [request(c, r) for c, r in batch])
         count, wrong = Counter(), []
         told = [0] * len(names)     # refusals of each dtype in PyTorch's words, less those in others
