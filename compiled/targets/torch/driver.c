@@ -167,7 +167,9 @@ static bool probe_option(struct target_option *out, const struct target *t, cons
 	return n < (int)sizeof out->value && probe_fits(t, out, "", NULL);
 }
 
-/* `dynamic` belongs to every stage that compiles, backend and import to dynamo, all other names to Inductor, which knows them. */
+bool torch_option_of_dynamo(const char *name) { return str_eq(name, "dynamic") || str_eq(name, "compiled_autograd"); }
+
+/* `dynamic` and `compiled_autograd` belong to every stage that compiles, backend and import to dynamo, all other names to Inductor, which knows them. */
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	const struct target_stage *st = target_stage(t);
@@ -176,9 +178,12 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 	if (str_eq(o->name, "dynamic") && st->compiles)
 		return str_eq(o->value, "0") || str_eq(o->value, "1")
 			|| err_set(err, "target '%s': option dynamic is 0 or 1, not '%s'", text, o->value);
+	if (str_eq(o->name, "compiled_autograd") && st->compiles)
+		return str_eq(o->value, "1") || str_eq(o->value, "alone")
+			|| err_set(err, "target '%s': option compiled_autograd is 1 or alone, not '%s'", text, o->value);
 	if (is_dynamo(t))
 		return str_eq(o->name, "backend") || str_eq(o->name, "import")
-			|| err_set(err, "target '%s': stage dynamo takes backend, import and dynamic, not '%s'", text, o->name);
+			|| err_set(err, "target '%s': stage dynamo takes backend, import, dynamic and compiled_autograd, not '%s'", text, o->name);
 	return st->options || err_set(err, "target '%s': stage %s takes no option '%s'", text, st->name, o->name);
 }
 
@@ -238,7 +243,9 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->arithmetic.traced = target_stage(t)->compiles;
 	/* codegen/cpp.py: CppVecOverrides.expm1 is exp - 1 in 2.11.0, the library's in 2.15.0; tanh is the library's unless asked. */
 	out->arithmetic.library_expm1 = minor >= 15 && t->device == TDEV_CPU;
-	out->arithmetic.others = str_eq(target_stage(t)->name, "dynamo") ? &torch_eager_kernels : NULL;
+	const char *autograd = target_option(t, "compiled_autograd"); /* alone: the forward runs by ATen's kernels */
+	bool others = str_eq(target_stage(t)->name, "dynamo") || (autograd && str_eq(autograd, "alone"));
+	out->arithmetic.others = others ? &torch_eager_kernels : NULL;
 	out->arithmetic.decomposed_tanh = tanh && str_eq(tanh, "1");
 	out->torch_minor = t->version[0] && t->version[0] == '2' ? MAX(minor, 0) : 0;
 }

@@ -165,20 +165,28 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 {
 	enum { RECOMPILES = 8 }; /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
-	const char *dynamic = NULL, *own = target_option(t, "backend");
+	const char *own = target_option(t, "backend"), *autograd = target_option(t, "compiled_autograd"), *dynamic = target_option(t, "dynamic");
 	bool aot_fake = str_eq(stage, "aot_fake");
-	struct strbuf options;
+	struct strbuf options, how;
 	sb_init(&options);
+	sb_init(&how);
 	for (int i = 0; i < t->noptions; i++) {
-		if (str_eq(t->option[i].name, "dynamic"))
-			dynamic = str_eq(t->option[i].value, "0") ? "False" : "True";
-		if (own || str_eq(t->option[i].name, "dynamic") || strncmp(t->option[i].name, "probe.", 6) == 0)
+		if (own || torch_option_of_dynamo(t->option[i].name) || strncmp(t->option[i].name, "probe.", 6) == 0)
 			continue;
 		sb_puts(&options, options.len ? ", " : "");
 		escape_python(&options, t->option[i].name);
 		sb_puts(&options, ": ");
 		escape_python(&options, t->option[i].value);
 	}
+	sb_puts(&how, "fullgraph=True, backend=");
+	if (aot_fake)
+		sb_puts(&how, "aot_with_decompositions()");
+	else
+		escape_python(&how, own ? own : stage);
+	if (dynamic)
+		sb_printf(&how, ", dynamic=%s", str_eq(dynamic, "0") ? "False" : "True");
+	if (options.len)
+		sb_printf(&how, ", options=inductor_options({%s})", options.s);
 	sb_puts(sb, options.len ? option_values : aot_fake ? aot_fake_backend : "");
 	sb_puts(sb, "\n\ndef under_test(fn):\n");
 	if (!target_stage(t)->compiles) {
@@ -190,18 +198,21 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 			sb_puts(sb,
 				"    torch._dynamo.config.capture_dynamic_output_shape_ops = True  # by default they end the graph\n"
 				"    torch._dynamo.config.capture_scalar_outputs = True\n");
-		sb_puts(sb, "    return torch.compile(fn, fullgraph=True, backend=");
-		if (aot_fake)
-			sb_puts(sb, "aot_with_decompositions()");
+		if (autograd && str_eq(autograd, "alone"))
+			sb_puts(sb, "    return fn\n");
 		else
-			escape_python(sb, own ? own : stage);
-		if (dynamic)
-			sb_printf(sb, ", dynamic=%s", dynamic);
-		if (options.len)
-			sb_printf(sb, ", options=inductor_options({%s})", options.s);
-		sb_puts(sb, ")\n");
+			sb_printf(sb, "    return torch.compile(fn, %s)\n", how.s);
 	}
+	sb_puts(sb, "\n\ndef under_backward():\n");
+	if (!autograd)
+		sb_puts(sb, "    return contextlib.nullcontext()\n");
+	else
+		sb_printf(sb,
+			"    from torch._dynamo.compiled_autograd import _enable\n\n"
+			"    return _enable(torch.compile(%s), dynamic=%s)\n",
+			how.s, dynamic && str_eq(dynamic, "1") ? "True" : "False");
 	sb_free(&options);
+	sb_free(&how);
 }
 
 /* ---- what the driver gives ---------------------------------------------------------------------------------------------------- */
@@ -209,7 +220,7 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 static void imports(struct strbuf *sb, const struct target *t)
 {
 	sb_puts(sb,
-		"import math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
+		"import contextlib\nimport math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
 		"try:\n    import torch\nexcept Exception as e:\n    print(f\"PyTorch does not start in this Python: {e}\")\n    sys.exit(2)\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)

@@ -16,11 +16,12 @@ def run_forward(fn, call):
     return storages, made, fn(*[x for x, row in zip(made, INPUTS) if row[3]])
 
 
-def run_backward(storages, made, outs):
+def run_backward(storages, made, outs, around):
     if BACKWARD:
         with torch.no_grad():
             cots = cotangents(*[x for x, row in zip(made, INPUTS) if row[4]])
-        torch.autograd.backward([outs[i] for i in BACKWARD], list(cots))
+        with around():
+            torch.autograd.backward([outs[i] for i in BACKWARD], list(cots))
     if DEVICE == "cuda":
         torch.cuda.synchronize()
 
@@ -54,7 +55,7 @@ def by_compiler(error):
     frame = error.__traceback__
     while frame:
         code = frame.tb_frame.f_code
-        if code.co_filename.endswith(("/convert_frame.py", "/graph_compile.py", "/output_graph.py")):
+        if code.co_filename.endswith(("/convert_frame.py", "/graph_compile.py", "/output_graph.py", "/compiled_autograd.py")):
             return True
         if code.co_filename.endswith("/compile_fx.py") and "compile" in code.co_name:
             return True
@@ -74,7 +75,7 @@ def attempt(wrap):
             if step < len(CALLS):
                 held.append(run_forward(fn, step))
             if step >= LATE:
-                run_backward(*held[step - LATE])
+                run_backward(*held[step - LATE], under_backward if wrap is under_test else contextlib.nullcontext)
             if step - LATE == LOOK and MUST.get("stays"):
                 then = facts(*held[LOOK])[TENSOR]
     except Exception as e:

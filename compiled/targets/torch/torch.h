@@ -64,7 +64,8 @@ struct torch_hello {
 void torch_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module);
 bool torch_hello(struct torch_hello *out, const struct proc *p); /* false: no hello yet, or rubbish */
 
-bool torch_probe_changes(const char *name); /* a probe of that name changes what is compiled */
+bool torch_option_of_dynamo(const char *name); /* it says how torch.compile is called, and is none of Inductor's */
+bool torch_probe_changes(const char *name);    /* a probe of that name changes what is compiled */
 
 int torch_limit_ms(const struct target *t); /* the time limit of the first program of a child */
 

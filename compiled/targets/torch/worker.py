@@ -270,7 +270,14 @@ def run_forward(req: Request, index: int, fn: Callable[..., Any], watch: Watcher
     return Ran(storages, args, leaves, outs, run_ms)
 
 
-def run_backward(req: Request, index: int, ran: Ran, cotangents: Callable[..., Any], watch: Watcher | None = None) -> None:
+def run_backward(
+    req: Request,
+    index: int,
+    ran: Ran,
+    cotangents: Callable[..., Any],
+    watch: Watcher | None = None,
+    around: Callable[[], Any] = nullcontext,
+) -> None:
     to_cotangents = [a for a, i in zip(ran.args, req.inputs, strict=True) if i.to_cotangents]
     phase = "cotangents"
     started = time.perf_counter()
@@ -280,7 +287,7 @@ def run_backward(req: Request, index: int, ran: Ran, cotangents: Callable[..., A
             if watch:
                 grads = [g.contiguous() for g in grads]
         phase = "backward"
-        with watch("backward") if watch else nullcontext():
+        with watch("backward") if watch else around():
             torch.autograd.backward([ran.outs[i] for i in req.backward], list(grads))
             for leaf in ran.leaves:
                 if leaf.grad is not None and leaf.grad._is_zerotensor():  # of sgn: it has no memory that could be read
@@ -305,21 +312,26 @@ def run_call(
     return ran
 
 
-def run_calls(req: Request, fn: Callable[..., Any], cotangents: Callable[..., Any] | None) -> Iterator[tuple[int, Ran]]:
-    """All calls, each when its backward has run."""
+def run_calls(
+    req: Request,
+    fn: Callable[..., Any],
+    cotangents: Callable[..., Any] | None,
+    around: Callable[[], Any] = nullcontext,
+) -> Iterator[tuple[int, Ran]]:
+    """All calls, each when its backward has run, in a context of around()."""
     waiting: Ran | None = None
     for index in range(len(req.calls)):
         ran = run_forward(req, index, fn)
         if waiting and cotangents:
-            run_backward(req, index - 1, waiting, cotangents)
+            run_backward(req, index - 1, waiting, cotangents, around=around)
             yield index - 1, waiting
         waiting = ran if req.late and cotangents else None
         if not waiting:
             if cotangents:
-                run_backward(req, index, ran, cotangents)
+                run_backward(req, index, ran, cotangents, around=around)
             yield index, ran
     if waiting and cotangents:
-        run_backward(req, len(req.calls) - 1, waiting, cotangents)
+        run_backward(req, len(req.calls) - 1, waiting, cotangents, around=around)
         yield len(req.calls) - 1, waiting
 
 
@@ -684,25 +696,35 @@ def own_backend(name: str) -> Any:
         raise OptionError(f"option 'backend': Dynamo knows no backend '{name}'; import=MODULE names the module that registers it") from None
 
 
-def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> Callable[..., Any]:
+def compiled(req: Request, f: Callable[..., Any], found: list[Mismatch]) -> tuple[Callable[..., Any], Callable[[], Any]]:
+    """f under test, and the context that its backward runs in. Option compiled_autograd=1: compiled autograd makes one graph of what
+    autograd runs and compiles it like f, =alone: and f itself runs eagerly."""
     options = dict(req.options)
     dynamic = {"0": False, "1": True}.get(options.pop("dynamic", ""))
+    autograd = options.pop("compiled_autograd", "")
+    how: dict[str, Any] = {"fullgraph": True, "dynamic": dynamic}
+    values: dict[str, Any] = {}
     if req.stage == "inductor":
-        values = inductor_options(options)
+        how["options"] = values = inductor_options(options)
         toolchain.take()
-        try:
-            return torch.compile(f, fullgraph=True, dynamic=dynamic, options=values)
-        except RuntimeError as error:  # nothing is compiled yet: only options are looked at
-            if values:
-                raise OptionError(f"options: {error}") from None
-            raise
-    backend: Any = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
-    if req.stage == "dynamo":
+    elif req.stage == "dynamo":
         options.pop("import", None)  # of the process: main() has imported it
-        backend = own_backend(options.pop("backend", ""))
-    if options:
+        how["backend"] = own_backend(options.pop("backend", ""))
+    else:
+        how["backend"] = aot_fake_backend(found) if req.stage == "aot_fake" else req.stage
+    if options and req.stage != "inductor":
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(options))}'")
-    return torch.compile(f, backend=backend, fullgraph=True, dynamic=dynamic)
+    try:
+        fn = f if autograd == "alone" else torch.compile(f, **how)
+    except RuntimeError as error:  # nothing is compiled yet: only options are looked at
+        if values:
+            raise OptionError(f"options: {error}") from None
+        raise
+    if not autograd:
+        return fn, nullcontext
+    from torch._dynamo.compiled_autograd import _enable
+
+    return fn, lambda: _enable(torch.compile(**how), dynamic=bool(dynamic))
 
 
 def compile_seconds() -> float:
@@ -752,7 +774,7 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
         probe = probes.read_probe(req.options)
     except probes.ProbeError as error:
         raise OptionError(str(error)) from None
-    fn = f
+    fn, around = f, nullcontext
     if req.stage in COMPILING:
         from torch._dynamo.utils import counters
 
@@ -762,13 +784,13 @@ def run_request(req: Request, number: int, answer: Answer) -> None:
         torch._dynamo.config.recompile_limit = max(RECOMPILES, len(req.calls))
         torch._dynamo.config.capture_dynamic_output_shape_ops = True  # masked_select, nonzero: by default they end the graph
         torch._dynamo.config.capture_scalar_outputs = True  # item: the same
-        fn = compiled(req, f, answer.mismatches)
+        fn, around = compiled(req, f, answer.mismatches)
     elif req.options:
         raise OptionError(f"stage {req.stage} takes no option '{next(iter(req.options))}'")
     before = compile_seconds() if req.stage in COMPILING else 0.0
     try:
         with probe.installed() if probe else nullcontext():
-            for index, ran in run_calls(req, fn, cotangents):
+            for index, ran in run_calls(req, fn, cotangents, around):
                 answer.calls.append(Report(req, index, ran))
                 if probe and probe.excuse and index == 0:
                     answer.artifacts.append(excuse(req, f, cotangents, ran))
@@ -796,7 +818,7 @@ def by_compiler(error: BaseException) -> bool:
         return True
     for frame, _line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
-        if path.endswith(("/convert_frame.py", "/graph_compile.py", "/output_graph.py")):
+        if path.endswith(("/convert_frame.py", "/graph_compile.py", "/output_graph.py", "/compiled_autograd.py")):
             return True
         if path.endswith("/compile_fx.py") and "compile" in frame.f_code.co_name:
             return True
