@@ -56,6 +56,8 @@ static void test_refused(void)
 		{"torch:inductor+freezing=", "'freezing=' is no option"},
 		{"torch:inductor+a=1+a=2", "option 'a' is given twice"},
 		{"torch:inductor+dynamic=maybe", "option dynamic is 0 or 1"},
+		{"torch:aot_eager+compiled_autograd=0", "option compiled_autograd is 1 or alone"},
+		{"torch:eager+compiled_autograd=1", "stage eager takes no option"},
 		{"builtin:jit+dynamic=maybe", "dynamic=maybe is not one of 0, 1"},
 		{"builtin:joint+dynamic=1", "stage joint has no option 'dynamic'"},
 		{"builtin:jit+partition=1+dynamic=1", "partition=1 and dynamic=1 do not go together"},

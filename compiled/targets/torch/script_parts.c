@@ -165,7 +165,8 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 {
 	enum { RECOMPILES = 8 }; /* Dynamo's default */
 	const char *stage = target_stage(t)->name;
-	const char *own = target_option(t, "backend"), *autograd = target_option(t, "compiled_autograd"), *dynamic = target_option(t, "dynamic");
+	const char *own = target_option(t, "backend"), *autograd = target_option(t, "compiled_autograd"),
+			   *dynamic = target_option(t, "dynamic");
 	bool aot_fake = str_eq(stage, "aot_fake");
 	struct strbuf options, how;
 	sb_init(&options);
