@@ -169,7 +169,8 @@ static bool probe_option(struct target_option *out, const struct target *t, cons
 
 bool torch_option_of_dynamo(const char *name) { return str_eq(name, "dynamic") || str_eq(name, "compiled_autograd"); }
 
-/* `dynamic` and `compiled_autograd` belong to every stage that compiles, backend and import to dynamo, all other names to Inductor, which knows them. */
+/* `dynamic` and `compiled_autograd` belong to every stage that compiles, backend and import to dynamo, all other names to Inductor, which
+ * knows them. */
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
 	const struct target_stage *st = target_stage(t);

@@ -221,7 +221,8 @@ static void wrap_target(struct strbuf *sb, const struct prog *p, const struct ta
 static void imports(struct strbuf *sb, const struct target *t)
 {
 	sb_puts(sb,
-		"import contextlib\nimport math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\nimport time\n\n"
+		"import contextlib\nimport math\nimport os\nimport pickle\nimport signal\nimport subprocess\nimport sys\nimport tempfile\n"
+		"import time\n\n"
 		"try:\n    import torch\nexcept Exception as e:\n    print(f\"PyTorch does not start in this Python: {e}\")\n    sys.exit(2)\n\n"
 		"torch.set_num_threads(1)  # as where it was found\n");
 	if (t->device == TDEV_CUDA)
