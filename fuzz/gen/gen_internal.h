@@ -40,6 +40,7 @@ struct fact {
 	int nuse;
 	bool born_grad; /* the root required grad when this view of it was made */
 	bool usable;    /* may be an operand: single tensor, not part of an assignment */
+	bool renamed;   /* a row has given the object other sizes in place: no longer its name, and not usable */
 	bool kept;      /* part of it was assigned: to be returned */
 	bool unseen;    /* without the history of what it is a view of (detach): a write through it is not seen there */
 	bool index;     /* holds positions: read as an index, never written */
@@ -67,14 +68,15 @@ struct world {
 	int npool;
 	int64_t pool[4]; /* sizes that this program likes */
 	int64_t max_numel;
-	int64_t seed;    /* of the next input */
-	bool overlap;    /* the row in the making may write through a view that overlaps itself */
-	bool lane;       /* the row in the making puts lanes in order that no loop takes */
-	bool unseen;     /* writes may go to detached views of what requires grad */
-	bool zeros;      /* numbers are mostly zeros of either sign */
-	bool alone;      /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
-	int self_dtype;  /* alone: of a new self; -1: any that the row lists */
-	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
+	int64_t seed;        /* of the next input */
+	bool overlap;        /* the row in the making may write through a view that overlaps itself */
+	bool renames_inputs; /* the row in the making may give an input other sizes in place */
+	bool lane;           /* the row in the making puts lanes in order that no loop takes */
+	bool unseen;         /* writes may go to detached views of what requires grad */
+	bool zeros;          /* numbers are mostly zeros of either sign */
+	bool alone;          /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
+	int self_dtype;      /* alone: of a new self; -1: any that the row lists */
+	bool no_special;     /* some integer arithmetic or conversion would be undefined for `special` */
 };
 
 static inline bool chance(struct world *w, enum feature f) { return choose_chance(w->c, w->pol->chance[f]); }
@@ -182,6 +184,8 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 int arg_operands(const struct node *n, int k, const int **out); /* of argument k, at most MAX_LIST; -1 is a hole */
 /* May node be written by an in-place row whose other operands are known to be elsewhere? */
 bool writable(struct world *w, int node);
+/* What node's object is called since a row gave it other sizes in place; node itself if none did. */
+int current_name(const struct world *w, int node);
 /* After inference: is the node legal? If so its consequences are recorded; if not nothing changes. */
 bool admit(struct world *w, int node, const char **why);
 /* Is a gradient taken through a scatter that is there? PyTorch's gradient of its self is a scatter into the cotangent, whose strides it
