@@ -1,6 +1,5 @@
 /* gen.c: a program: nodes, ends (returns, linear reductions), cotangents, calls; then inputs are moved to the front. */
 #include "eager/lang/edit.h"
-#include "eager/lang/object.h"
 #include "eager/lang/stated.h"
 #include "fuzz/gen/gen_internal.h"
 #include "generated/op_args.h"
@@ -242,26 +241,9 @@ static void draw_surface(struct world *w)
 	w->p->surface = (enum surface)choose_weighted(w->c, weight, NSURFACES);
 }
 
-/* Inputs that were given other sizes in place are returned (object.h), if need be in place of something else. */
-static void return_renamed_inputs(struct world *w)
-{
-	struct prog *p = w->p;
-	for (int i = 0; i < p->nnode; i++) {
-		bool there = false;
-		const int object = op_has(p->node[i].op, T_INPLACE_VIEW) && !w->fact[i].renamed ? node_object(p, i) : -1;
-		for (int k = 0; k < p->nret; k++)
-			there |= object >= 0 && node_object(p, p->ret[k]) == object;
-		if (object < 0 || there || !is_input(w, object))
-			continue;
-		p->nret = MIN(p->nret, MAX_RETURNS - 1);
-		p->ret[p->nret++] = i;
-	}
-}
-
 bool finish_program(struct world *w, struct err *err)
 {
 	int ncompute = w->p->nnode;
-	return_renamed_inputs(w);
 	add_backward(w);
 	if (!inputs_first(w, ncompute, err))
 		return false;
@@ -283,7 +265,7 @@ void begin_program(struct world *w, struct prog *out, struct arena *a, struct ch
 	w->p = out;
 	w->c = c;
 	w->pol = pol;
-	w->no_special = w->lane = w->alone = w->renames_inputs = false;
+	w->no_special = w->lane = w->alone = false;
 	w->self_dtype = -1;
 	w->unseen = chance(w, PF_unseen);
 	w->zeros = chance(w, PF_zeros);

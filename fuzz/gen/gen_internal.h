@@ -68,15 +68,14 @@ struct world {
 	int npool;
 	int64_t pool[4]; /* sizes that this program likes */
 	int64_t max_numel;
-	int64_t seed;        /* of the next input */
-	bool overlap;        /* the row in the making may write through a view that overlaps itself */
-	bool renames_inputs; /* the row in the making may give an input other sizes in place */
-	bool lane;           /* the row in the making puts lanes in order that no loop takes */
-	bool unseen;         /* writes may go to detached views of what requires grad */
-	bool zeros;          /* numbers are mostly zeros of either sign */
-	bool alone;          /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
-	int self_dtype;      /* alone: of a new self; -1: any that the row lists */
-	bool no_special;     /* some integer arithmetic or conversion would be undefined for `special` */
+	int64_t seed;    /* of the next input */
+	bool overlap;    /* the row in the making may write through a view that overlaps itself */
+	bool lane;       /* the row in the making puts lanes in order that no loop takes */
+	bool unseen;     /* writes may go to detached views of what requires grad */
+	bool zeros;      /* numbers are mostly zeros of either sign */
+	bool alone;      /* a row for tests: nobody else holds its operands, and integers may overflow (gen_call.h) */
+	int self_dtype;  /* alone: of a new self; -1: any that the row lists */
+	bool no_special; /* some integer arithmetic or conversion would be undefined for `special` */
 };
 
 static inline bool chance(struct world *w, enum feature f) { return choose_chance(w->c, w->pol->chance[f]); }

@@ -9,8 +9,7 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
-enum { MAX_SELF = 16 };       /* candidates looked at, newest first */
-enum { RENAMED_INPUTS = 15 }; /* percent of the views in place: of inputs, too, for which compilers end the graph */
+enum { MAX_SELF = 16 }; /* candidates looked at, newest first */
 
 static const struct param *param_of(const struct making *m, int k) { return &op_info[m->op].param[k]; }
 
@@ -66,11 +65,9 @@ static bool drawn_row_major(struct world *w, const struct param *q)
 	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && (!w->alone || choose_chance(w->c, 70)));
 }
 
-/* May node be given other sizes in place? That counts as a write. */
-static bool may_rename(struct world *w, int node)
-{
-	return w->alone || (writable(w, node) && (w->renames_inputs || !is_input(w, node_object(w->p, node))));
-}
+/* May node be given other sizes in place? That counts as a write. Dynamo ends the graph where it is an input ("Getting an inplace view on a
+ * graph input is not supported"). */
+static bool may_rename(struct world *w, int node) { return w->alone || (writable(w, node) && !is_input(w, node_object(w->p, node))); }
 
 bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
@@ -209,7 +206,6 @@ static bool choose_self(struct world *w, struct making *m)
 	const struct param *q = param_of(m, m->anchor);
 	int found[MAX_SELF], n = 0;
 	w->overlap = legality_sets_one_value(m->op) && chance(w, PF_overlap_write);
-	w->renames_inputs = op_has(m->op, T_INPLACE_VIEW) && choose_chance(w->c, RENAMED_INPUTS);
 	w->lane = m->self < 0 && op_has(m->op, T_ORDER) && chance(w, PF_lanes);
 	if (m->self < 0 && w->p->nnode && chance(w, PF_chain)) {
 		for (int i = w->p->nnode - 1; i >= 0 && n < MAX_SELF; i--)
@@ -217,7 +213,7 @@ static bool choose_self(struct world *w, struct making *m)
 				found[n++] = i;
 		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
-		const bool held = shares_unsaid(m->op) || (op_has(m->op, T_INPLACE_VIEW) && !w->renames_inputs);
+		const bool held = shares_unsaid(m->op) || op_has(m->op, T_INPLACE_VIEW);
 		if (m->self < 0 && held) /* an input is held by the caller */
 			return false;
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {

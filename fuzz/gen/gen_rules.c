@@ -384,6 +384,17 @@ int current_name(const struct world *w, int node)
 	return name;
 }
 
+/* as_strided_ of fewer elements where gradients are: backward may drop those of the others, and nobody judges that. */
+static bool gives_up_elements(const struct world *w, const struct node *n)
+{
+	bool grads = false;
+	if (!op_has(n->op, T_INPLACE_VIEW) || op_arg(n->op, N_storage_offset) < 0 || !dtype_is_float(n->out[0].meta.dtype))
+		return false;
+	for (int i = 0; i < w->p->nnode - 1; i++)
+		grads |= has_grad(w, i);
+	return grads && meta_numel(&n->out[0].meta) < meta_numel(node_meta(w->p, n->arg[A_VIEW_self].node));
+}
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
@@ -402,6 +413,8 @@ bool admit(struct world *w, int node, const char **why)
 		*why = "gradient";
 		return false;
 	}
+	if (gives_up_elements(w, n))
+		return false;
 	struct sizes s = gather_sizes(w, n);
 	bool several = op->nret != 1;
 	if (several && n->nout == 0)
