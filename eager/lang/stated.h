@@ -1,5 +1,6 @@
 /* stated.h: numbers that depend on data. masked_select and nonzero give as many elements as a tensor has true ones, _unique2 as many as it
- * has different ones, which no shape rule knows. So the program STATES the number, and every row behind has sizes that are known before anything runs:
+ * has different ones, which no shape rule knows. So the program STATES the number, and every row behind has sizes that are known before
+ * anything runs:
  *
  *   y: "f32[5][1]" = masked_select(x, m, count=5)
  *

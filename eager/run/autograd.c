@@ -230,8 +230,8 @@ static bool leaf_check(const struct graph *g, int node, struct err *err)
 	return true;
 }
 
-/* unsqueeze_ and its like count as writes, though no element changes; as_strided_ of some of the elements leaves none of the others to views
- * that were made before: PyTorch makes their history again, of the base as it lies then. */
+/* unsqueeze_ and its like count as writes, though no element changes; as_strided_ of some of the elements leaves none of the others to
+ * views that were made before: PyTorch makes their history again, of the base as it lies then. */
 static enum step may_rename(struct graph *g, int node, int self, struct err *err)
 {
 	const struct meta *m = node_meta(g->p, node), *was = &g->var[self].meta;

@@ -1,5 +1,5 @@
-/* ref_unique.c: what differs: _unique2, unique_consecutive, unique_dim. The elements, or the slices along a dim, are rows of scalars; which of
- * them are equal must be known for certain, and in which order they come where the operator sorts. NaN differs from itself. */
+/* ref_unique.c: what differs: _unique2, unique_consecutive, unique_dim. The elements, or the slices along a dim, are rows of scalars; which
+ * of them are equal must be known for certain, and in which order they come where the operator sorts. NaN differs from itself. */
 #include "oracle/ref/order.h"
 #include "oracle/ref/row_rules.h"
 #include "oracle/ref/shape.h"
