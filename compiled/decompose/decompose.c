@@ -14,6 +14,7 @@ static const struct decompose_rule *const op_decompose[NOPS] = {
 #define OP(id, ...) [OP_##id] = &decompose_##id,
 #define POINTWISE(...)
 #define INPLACE(...)
+#define INPLACE_VIEW(...)
 #define BODY(...)
 #include "eager/lang/ops.def"
 #define RULED(id) [OP_##id] = &decompose_##id,

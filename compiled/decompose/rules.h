@@ -23,6 +23,7 @@ struct decompose_rule {
 #define OP(id, ...) extern const struct decompose_rule decompose_##id;
 #define POINTWISE(...)
 #define INPLACE(...)
+#define INPLACE_VIEW(...)
 #define BODY(...)
 #include "eager/lang/ops.def"
 #define RULED(id) extern const struct decompose_rule decompose_##id;

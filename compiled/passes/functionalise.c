@@ -46,6 +46,13 @@ enum {
 	INVERSE_squeeze_dim = INV_RESHAPED,
 	INVERSE_squeeze_dims = INV_RESHAPED,
 	INVERSE_unsqueeze = INV_RESHAPED,
+	INVERSE_squeeze_ = INV_RESHAPED,
+	INVERSE_squeeze_dim_ = INV_RESHAPED,
+	INVERSE_squeeze_dims_ = INV_RESHAPED,
+	INVERSE_unsqueeze_ = INV_RESHAPED,
+	INVERSE_transpose_ = INV_TRANSPOSED,
+	INVERSE_t_ = INV_TURNED,
+	INVERSE_as_strided_ = INV_WINDOW,
 	INVERSE_expand = INV_EXPANDED,
 	INVERSE_permute = INV_PERMUTED,
 	INVERSE_transpose_int = INV_TRANSPOSED,
@@ -169,7 +176,7 @@ static bool acceptable(struct functional *f, struct err *err)
 			return err_set(err, "%s", n->refusal);
 		if (!legality_version(p, i, 0, err))
 			return false;
-		if (n->op == OP_as_strided && has_written_gaps(f, i))
+		if (op_computing(n->op) == OP_as_strided && has_written_gaps(f, i))
 			return err_set(err, "'%s' is a window on memory with gaps, which is written", n->name);
 		if (!op_has(n->op, T_MUTATES) || operands_without_data(p, n))
 			continue;
@@ -227,7 +234,7 @@ static int read_value(struct functional *f, int node)
 		return f->value[node];
 	CHECK(node != root);
 	int operand = read_value(f, f->from->node[node].arg[A_viewed_self].node);
-	f->value[node] = copy_row(f, node, f->from->node[node].op, operand);
+	f->value[node] = copy_row(f, node, op_computing(f->from->node[node].op), operand); /* a view in place is a view here */
 	f->changes[node] = f->changes[root];
 	return f->value[node];
 }

@@ -54,8 +54,8 @@ int op_find(const char *name)
 	return -1;
 }
 
-int op_inplace(int op) { return op_has(op, T_MUTATES) ? -1 : op_counterpart[op] - 1; }
-int op_functional(int op) { return op_has(op, T_MUTATES) ? op_counterpart[op] - 1 : -1; }
+int op_inplace(int op) { return op_has(op, T_MUTATES | T_INPLACE_VIEW) ? -1 : op_counterpart[op] - 1; }
+int op_functional(int op) { return op_has(op, T_MUTATES | T_INPLACE_VIEW) ? op_counterpart[op] - 1 : -1; }
 int op_computing(int op) { return op_functional(op) >= 0 ? op_functional(op) : op; }
 
 int op_overloads(int *out, int max, const char *bare)

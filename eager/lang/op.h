@@ -99,11 +99,12 @@ enum trait {
 	T_NUMBERS = 1 << 13,     /* a Python number may stand for a Tensor that is not written (op_takes_number) */
 	T_ONE_VALUE = 1 << 14,   /* writes one number, only where its arguments say */
 	/* How large results can be, where the licence class does not say it (magnitude_of in fuzz/gen/gen_rules.c). */
-	T_POWER = 1 << 15,    /* a power whose exponent is a number */
-	T_AVERAGES = 1 << 16, /* a sum divided by the number of its terms: integers must be told a dtype */
-	T_PRODUCTS = 1 << 17, /* products of as many values as there are */
-	T_COUNTS = 1 << 18,   /* positions, as many as data say */
-	T_UNBOUNDED = 1 << 19 /* anything */
+	T_POWER = 1 << 15,       /* a power whose exponent is a number */
+	T_AVERAGES = 1 << 16,    /* a sum divided by the number of its terms: integers must be told a dtype */
+	T_PRODUCTS = 1 << 17,    /* products of as many values as there are */
+	T_COUNTS = 1 << 18,      /* positions, as many as data say */
+	T_UNBOUNDED = 1 << 19,   /* anything */
+	T_INPLACE_VIEW = 1 << 20 /* a T_VIEW that is self itself, with other sizes and strides from here on (unsqueeze_; object.h) */
 };
 
 /* Licence classes: how an op rounds, so which rows of a target's arithmetic (oracle/num/licence.h) speak about it unless they name it; and
@@ -185,7 +186,8 @@ extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: 
 static inline int op_arg(int op, int name) { return op_arg_place[op][name] - 1; }
 
 int op_find(const char *name); /* exact name, "aten." prefix and ".default" suffix allowed; -1 if none */
-/* The row that writes what `op` computes to its first operand ("add.Tensor" -> "add_.Tensor"), and the other way round; -1: none. */
+/* The row that writes what `op` computes to its first operand ("add.Tensor" -> "add_.Tensor"), or gives it the sizes that the view `op` has
+ * ("squeeze" -> "squeeze_"), and the other way round; -1: none. */
 int op_inplace(int op);
 int op_functional(int op);
 int op_computing(int op); /* op_functional, of a row without one the row itself */

@@ -35,12 +35,14 @@ struct in_place_text {
 };
 static struct in_place_text in_place_texts[ARRAY_LEN(in_place)];
 
+static bool is_view(const struct table_row *r) { return str_eq(r->family, "F_VIEW"); }
+
 static const struct table_row *functional_row(const char *id)
 {
 	for (int i = 0; i < opgen_nrows; i++)
-		if (str_eq(rows[i].id, id) && rows[i].derivative[0])
+		if (str_eq(rows[i].id, id) && (rows[i].derivative[0] || is_view(&rows[i])))
 			return &rows[i];
-	fprintf(stderr, "ops.def: IN_PLACE(%s): there is no such pointwise row\n", id);
+	fprintf(stderr, "ops.def: IN_PLACE(%s): there is no such pointwise row or view\n", id);
 	exit(1);
 }
 
@@ -61,25 +63,27 @@ static void replaced(char *out, size_t max, const char *text, const char *const 
 	sb_free(&sb);
 }
 
-/* exp -> exp_: the same columns, but that the result goes to self, which has the dtype and sizes that it must have. */
+/* exp -> exp_: the same columns, but that the result goes to self, which has the dtype and sizes that it must have.
+ * squeeze -> squeeze_: a view, but that self itself has these sizes and strides from here on. */
 static void add_in_place(struct in_place_text *t, const struct table_row *of)
 {
-	static const char *const schema[][2] = {{" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
+	static const char *const schema[][2] = {
+		{"(a)", "(a!)"}, {" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
 	static const char *const traits[][2] = {{"T_COMMUTES", "0"}, {"T_PURE_MOVE", "0"}, {"T_POINTWISE", "0"}};
 	const int n = (int)strcspn(of->name, ".");
 	struct table_row *row = &rows[opgen_nrows++];
 	CHECK(opgen_nrows < MAX_TABLE);
 	snprintf(t->id, sizeof t->id, "%s_", of->id);
 	snprintf(t->name, sizeof t->name, "%.*s_%s", n, of->name, of->name + n);
-	replaced(t->schema, sizeof t->schema, of->schema, schema, ARRAY_LEN(schema));
-	replaced(t->traits, sizeof t->traits - 16, of->traits, traits, ARRAY_LEN(traits));
-	strcat(t->traits, " | T_MUTATES");
+	replaced(t->schema, sizeof t->schema, of->schema, schema, is_view(of) ? 1 : ARRAY_LEN(schema));
+	replaced(t->traits, sizeof t->traits - 32, of->traits, traits, is_view(of) ? 0 : ARRAY_LEN(traits));
+	strcat(t->traits, is_view(of) ? " | T_INPLACE_VIEW" : " | T_MUTATES");
 	snprintf(t->dtypes, sizeof t->dtypes, str_eq(of->function[0], "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s", of->dtypes);
 	*row = *of;
 	row->id = t->id;
 	row->name = t->name;
 	row->schema = t->schema;
-	row->family = "F_INPLACE";
+	row->family = is_view(of) ? of->family : "F_INPLACE";
 	row->dtypes = t->dtypes;
 	row->traits = t->traits;
 	memset(row->derivative, 0, sizeof row->derivative);
@@ -89,17 +93,20 @@ static void write_in_place(struct strbuf *out, const struct row_args *args)
 {
 	(void)args;
 	for (const struct table_row *r = rows + opgen_nrows - ARRAY_LEN(in_place); r < rows + opgen_nrows; r++)
-		sb_printf(out, "INPLACE(%s, \"%s\", \"%s\", %s, %s, \"%s\", %s, %s, %s, %s, %s)\n", r->id, r->name, r->schema, r->dtypes, r->traits,
-			r->saves, r->licence, r->function[0], r->function[1], r->function[2], r->function[3]);
+		sb_printf(out, "%s(%s, \"%s\", \"%s\", %s%s%s, %s, \"%s\", %s, %s, %s, %s, %s)\n", is_view(r) ? "INPLACE_VIEW" : "INPLACE", r->id,
+			r->name, r->schema, is_view(r) ? r->family : "", is_view(r) ? ", " : "", r->dtypes, r->traits, r->saves, r->licence,
+			r->function[0], r->function[1], r->function[2], r->function[3]);
 }
 
-static bool writes(const struct table_row *r) { return strstr(r->traits, "T_MUTATES"); }
+static bool writes(const struct table_row *r) { return strstr(r->traits, "T_MUTATES") || strstr(r->traits, "T_INPLACE_VIEW"); }
 
 /* The row that writes what row i computes to its first operand, or whose result row i writes: 1 + its place, 0: there is none. */
 static int counterpart(int i, const struct row_args *args)
 {
 	for (int j = 0; j < opgen_nrows; j++) {
 		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1]))
+			continue;
+		if (is_view(&rows[i]) && !str_eq(rows[i].function[0], rows[j].function[0])) /* none has a kernel */
 			continue;
 		const char *to = rows[writes(&rows[i]) ? i : j].name, *of = rows[writes(&rows[i]) ? j : i].name;
 		const size_t n = strcspn(of, ".");

@@ -25,8 +25,9 @@
  *
  * Invariants (prog_validate): operands precede their users; names are unique; a value that is returned is a single tensor;
  * the nodes that cotangents need are disjoint from the nodes that the returned values and the mutations need; metas and
- * storages are what prog_infer computes. Integers inside arguments are constants or small expressions over symbols before them;
- * `value` always holds the number under the current binding, so that whoever executes never sees a symbol. */
+ * storages are what prog_infer computes; behind a row that gives a tensor other sizes in place its old names are not read (object.h).
+ * Integers inside arguments are constants or small expressions over symbols before them; `value` always holds the number under the
+ * current binding, so that whoever executes never sees a symbol. */
 #ifndef SCATTERPROOF_PROG_H
 #define SCATTERPROOF_PROG_H
 

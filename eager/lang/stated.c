@@ -1,6 +1,8 @@
 /* stated.c: which data decide a size. A write counts wherever it may reach: memory is compared by storage, not by cell. */
 #include "eager/lang/stated.h"
 
+#include "generated/op_id.h"
+
 int op_stated(int op)
 {
 	for (int k = 0; k < op_info[op].nparam; k++)
@@ -16,6 +18,8 @@ int op_deciding(int op)
 			return k;
 	return op_self(op);
 }
+
+bool op_counts_distinct(int op) { return op == OP_unique2 || op == OP_unique_consecutive || op == OP_unique_dim; }
 
 bool prog_states(const struct prog *p)
 {

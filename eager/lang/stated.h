@@ -1,5 +1,6 @@
-/* stated.h: numbers that depend on data. masked_select and nonzero give as many elements as a tensor has true ones, which no shape rule
- * knows. So the program STATES the number, and every row behind has sizes that are known before anything runs:
+/* stated.h: numbers that depend on data. masked_select and nonzero give as many elements as a tensor has true ones, _unique2 as many as it
+ * has different ones, which no shape rule knows. So the program STATES the number, and every row behind has sizes that are known before
+ * anything runs:
  *
  *   y: "f32[5][1]" = masked_select(x, m, count=5)
  *
@@ -29,6 +30,8 @@ int op_deciding(int op); /* of such a row: the tensor whose true elements are co
 static inline int64_t stated_number(const struct node *n) { return node_int(n, op_stated(n->op)); }
 /* Such a row states what its tensor holds (item), not how many elements are true. */
 static inline bool op_states_value(int op) { return op == OP_item; }
+/* Or how many elements, or slices, are different (_unique2). */
+bool op_counts_distinct(int op);
 bool prog_states(const struct prog *p); /* some row states a number */
 /* Operands of a node, but for what only its statement reads. A symbol that nobody else reads is no argument: data give it. */
 void stated_mark_others(const struct prog *p, const struct node *n, bool *set);

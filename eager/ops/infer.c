@@ -3,6 +3,7 @@
  * Storage numbers: the storages of `input` rows come first (0.. in node order), because results and reports name them so; every
  * other storage is numbered where it appears. A view takes its base's number, an in-place row returns self's value itself. */
 #include "eager/lang/fill.h"
+#include "eager/lang/object.h"
 #include "eager/ops/promote.h"
 #include "eager/ops/rules.h"
 #include "generated/op_args.h"
@@ -450,7 +451,7 @@ bool prog_validate(const struct prog *p, struct err *err)
 			if (!shape_same(&n->out[k], &q.node[i].out[k]))
 				ok = err_at(err, n->line, n->col, "'%s': recorded meta differs from the inferred one", n->name);
 	}
-	ok = ok && validate_ends(&q, err) && validate_partition(&q, err);
+	ok = ok && validate_ends(&q, err) && validate_partition(&q, err) && objects_renamed(&q, err);
 	arena_free(&a);
 	return ok;
 }

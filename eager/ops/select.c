@@ -7,7 +7,9 @@
 
 #include "eager/lang/stated.h"
 #include "eager/ops/move.h"
+#include "eager/ops/layout.h"
 #include "eager/ops/row_rules.h"
+#include "generated/op_id.h"
 
 static bool is_true(enum dtype t, const unsigned char *cell)
 {
@@ -51,6 +53,99 @@ static bool is_as_stated(struct kern_ctx *c, int64_t given)
 {
 	const int64_t said = stated_number(c->n);
 	return given == said || err_set(c->err, "the program states %" PRId64 ", but the data give %" PRId64, said, given);
+}
+
+/* ---- what differs ------------------------------------------------------------------------------------------------------------ */
+
+/* The rows say the rest. PyTorch 2.11.0 and 2.15.0, ATen/native/Unique.cpp. */
+static bool differing(struct meta_ctx *c, int64_t dim)
+{
+	const struct meta *self = c->in[0];
+	int d, nothing = 0;
+	if (self->rank == 0)
+		return err_set(c->err, "Dimension specified as %" PRId64 " but tensor has no dimensions", dim);
+	if (!dim_wrap(&d, dim, self->rank, c->err))
+		return false;
+	for (int i = 0; i < self->rank; i++)
+		nothing += self->size[i] == 0;
+	if (self->size[d] == 0 && nothing > 1)
+		return err_set(c->err, "Number of zero sized dimensions is more than one, so unique cannot be applied ");
+	if (self->size[d] && nothing)
+		return err_set(c->err, "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+	return meta_body(c);
+}
+
+bool meta_unique_dim(struct meta_ctx *c) { return differing(c, node_int(c->n, A_unique_dim_dim)); }
+
+bool meta_unique_consecutive(struct meta_ctx *c)
+{
+	return node_given(c->n, A_unique_consecutive_dim) ? differing(c, node_int(c->n, A_unique_consecutive_dim)) : meta_body(c);
+}
+
+/* The sizes of self, and of a slice along d; all of self is slices of one element. */
+static bool same_slices(const struct tensor *self, int d, int64_t i, int64_t k)
+{
+	const struct meta *m = &self->meta;
+	struct meta slice = *m;
+	const int nbytes = dtype_nbytes(m->dtype);
+	struct meta_iter it;
+	slice.size[d] = 1;
+	meta_iter_start(&it, &slice);
+	do {
+		const unsigned char *a = tensor_at(self, it.off + i * m->stride[d]), *b = tensor_at(self, it.off + k * m->stride[d]);
+		if (dtype_is_float(m->dtype) ? dtype_load_f(m->dtype, a) != dtype_load_f(m->dtype, b) : memcmp(a, b, (size_t)nbytes) != 0)
+			return false;
+	} while (meta_iter_next(&it, &slice));
+	return true;
+}
+
+/* self in one dim, in row-major order. */
+static void flattened(struct tensor *out, const struct tensor *self, struct arena *a)
+{
+	struct meta m;
+	const int64_t n = meta_numel(&self->meta);
+	meta_make_contiguous(&m, self->meta.dtype, self->meta.size, self->meta.rank);
+	tensor_new(out, &m, a);
+	tensor_copy(out, self);
+	meta_make_contiguous(&out->meta, m.dtype, &n, 1);
+}
+
+static bool has_nan(const struct tensor *t)
+{
+	struct meta_iter it;
+	bool nan = false;
+	if (!dtype_is_float(t->meta.dtype) || meta_numel(&t->meta) == 0)
+		return false;
+	meta_iter_start(&it, &t->meta);
+	do {
+		const double x = dtype_load_f(t->meta.dtype, tensor_at(t, it.off));
+		nan |= x != x;
+	} while (meta_iter_next(&it, &t->meta));
+	return nan;
+}
+
+int64_t select_distinct(const struct node *n, const struct tensor *self)
+{
+	const int dim = op_arg(n->op, N_dim);
+	struct arena a;
+	struct tensor t = *self;
+	int64_t count = 0;
+	arena_init(&a);
+	const bool whole = dim < 0 || !node_given(n, dim) || self->meta.rank == 0;
+	if (whole)
+		flattened(&t, self, &a);
+	if (n->op == OP_unique_dim && has_nan(self))
+		count = -1;
+	const int64_t asked = whole ? 0 : node_int(n, dim);
+	const int d = (int)(asked < 0 ? asked + t.meta.rank : asked);
+	for (int64_t i = 0; count >= 0 && d >= 0 && d < t.meta.rank && meta_numel(&t.meta) && i < t.meta.size[d]; i++) {
+		bool known = false;
+		for (int64_t k = n->op == OP_unique_consecutive ? MAX(i - 1, 0) : 0; k < i && !known; k++)
+			known = same_slices(&t, d, i, k);
+		count += !known;
+	}
+	arena_free(&a);
+	return count;
 }
 
 /* ---- masked_select ------------------------------------------------------------------------------------------------------- */

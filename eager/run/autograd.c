@@ -218,6 +218,36 @@ static void detach(struct graph *g, int node)
 	g->var_of[node][0] = add_var(g, &v);
 }
 
+static bool leaf_check(const struct graph *g, int node, struct err *err)
+{
+	int self = g->var_of[g->p->node[node].arg[A_INPLACE_self].node][0];
+	const struct var *v = &g->var[self];
+	if (v->multi)
+		return multi_error(g, v, "is being", err);
+	if (g->root[v->root].fn == FN_LEAF)
+		return err_set(
+			err, "RuntimeError: %sa leaf Variable that requires grad is being used in an in-place operation.", v->view ? "a view of " : "");
+	return true;
+}
+
+/* unsqueeze_ and its like count as writes, though no element changes; as_strided_ of some of the elements leaves none of the others to
+ * views that were made before: PyTorch makes their history again, of the base as it lies then. */
+static enum step may_rename(struct graph *g, int node, int self, struct err *err)
+{
+	const struct meta *m = node_meta(g->p, node), *was = &g->var[self].meta;
+	if (g->p->nback && dtype_is_float(m->dtype) && op_arg(g->p->node[node].op, N_storage_offset) >= 0 && !covers(m, was, g->a)) {
+		err_set(err, "gradients beside %s of some of the elements", op_info[g->p->node[node].op].name);
+		return STEP_UNSUPPORTED;
+	}
+	if (!g->grad_mode || !var_grad(g, self))
+		return STEP_OK;
+	if (g->root[g->var[self].root].unsaid) {
+		err_set(err, "%s of memory that _unsafe_view shares without saying so", op_info[g->p->node[node].op].name);
+		return STEP_UNSUPPORTED;
+	}
+	return leaf_check(g, node, err) ? STEP_OK : STEP_RAISED;
+}
+
 enum step graph_view(struct graph *g, int node, struct err *err)
 {
 	const struct node *n = &g->p->node[node];
@@ -236,25 +266,31 @@ enum step graph_view(struct graph *g, int node, struct err *err)
 	}
 	if (!graph_history_ok(g, self_id, err))
 		return STEP_RAISED;
+	const bool renames = op_has(n->op, T_INPLACE_VIEW);
+	const enum step step = renames ? may_rename(g, node, self_id, err) : STEP_OK;
+	if (step != STEP_OK)
+		return step;
 	struct var self = g->var[self_id];
 	const struct root *r = &g->root[self.root];
 	struct meta_ctx c;
 	const char *opaque = self.opaque;
-	if (r->logical && n->op == OP_as_strided)
+	const bool strided = op_computing(n->op) == OP_as_strided;
+	if (r->logical && strided)
 		opaque = "as_strided of a tensor that overlaps itself";
 	else if (r->logical && !opaque && !same_rule(&c, g, node, &self))
 		map_view(&c.out[0], &self.map, g, node, &self);
-	else if (n->op == OP_as_strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype)
+	else if (strided && (self.view || r->counter != self.root) && dtype_is_float(self.meta.dtype)
 		&& !covers(&self.meta, &n->out[0].meta, g->a))
 		opaque = "as_strided that reaches beyond its operand";
 	const bool said = op_info[n->op].param[A_viewed_self].is_alias, multi = op_has(n->op, T_MULTI_VIEW) && said;
 	g->root[self.root].unsaid |= op_has(n->op, T_VIEW) && !said;
 	g->var_of[node] = ARENA_NEW(g->a, int, MAX(n->nout, 1));
+	*graph_version(g, self.root) += renames;
 	for (int k = 0; k < n->nout; k++) {
 		struct var v = self;
 		v.meta = n->out[k].meta;
 		v.adj = r->logical && !opaque ? c.out[k] : v.meta;
-		v.view = true;
+		v.view = self.view || !renames;
 		v.opaque = opaque;
 		v.multi |= multi;
 		v.maker = node;
@@ -362,18 +398,6 @@ static int operands(struct grad_operand **list, const struct prog *p, int node, 
 				out[count++] = (struct grad_operand){k, i, n->arg[k].nodes[i]};
 	}
 	return count;
-}
-
-static bool leaf_check(const struct graph *g, int node, struct err *err)
-{
-	int self = g->var_of[g->p->node[node].arg[A_INPLACE_self].node][0];
-	const struct var *v = &g->var[self];
-	if (v->multi)
-		return multi_error(g, v, "is being", err);
-	if (g->root[v->root].fn == FN_LEAF)
-		return err_set(
-			err, "RuntimeError: %sa leaf Variable that requires grad is being used in an in-place operation.", v->view ? "a view of " : "");
-	return true;
 }
 
 static void save_operands(struct graph *g, int node, const struct grad_operand *op, int nop)

@@ -23,6 +23,7 @@
  *   - writes with any operand (self included) that requires grad are refused on a leaf that requires grad and on its views, and on
  *     results of split/unbind and views of them; writes without are allowed everywhere;
  *   - a view of split/unbind is unusable on a differentiable path after its base was written through anything;
+ *   - unsqueeze_ and its like (T_INPLACE_VIEW) are refused where writes of what requires grad are, and count as writes; the history stays;
  *   - version counters belong to view families and count every write, also of no element, also when nothing requires grad;
  *   - what is saved is noted before the node's own write: x.mul_(x) fails in backward. An in-place row that saves its own self saves a
  *     copy (x.mul_(y) with y requiring grad is fine, also when x requires grad);

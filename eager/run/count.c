@@ -33,15 +33,15 @@ static bool deciders_alone(struct prog *out, const struct prog *p, int row, stru
 	return edit_select(out, &q, order, n, a, err);
 }
 
-static bool count(int64_t *out, int op, const struct tensor *deciding, const struct meta *self, struct err *err)
+static bool count(int64_t *out, const struct node *r, const struct tensor *deciding, const struct meta *self, struct err *err)
 {
 	int64_t size[MAX_RANK];
 	int rank;
 	if (deciding->meta.device == DEV_META)
 		return err_set(err, "there are no data on device meta");
-	if (op_states_value(op)) {
-		*out = select_value(deciding);
-		return true;
+	if (op_states_value(r->op) || op_counts_distinct(r->op)) {
+		*out = op_states_value(r->op) ? select_value(deciding) : select_distinct(r, deciding);
+		return *out >= 0 || !op_counts_distinct(r->op) || err_set(err, "slices with NaN are in no order");
 	}
 	if (!layout_broadcast(size, &rank, &deciding->meta, self, err))
 		return false;
@@ -51,7 +51,7 @@ static bool count(int64_t *out, int op, const struct tensor *deciding, const str
 
 /* As it is reported: contiguous. */
 static bool count_result(
-	int64_t *out, int op, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
+	int64_t *out, const struct node *r, const struct result_tensor *deciding, const struct meta *self, struct arena *a, struct err *err)
 {
 	unsigned char *data = arena_alloc(a, MAX(deciding->nbytes, 1));
 	struct tensor t = {.base = data};
@@ -59,7 +59,7 @@ static bool count_result(
 		memcpy(data, deciding->data, deciding->nbytes);
 	meta_make_contiguous(&t.meta, deciding->meta.dtype, deciding->meta.size, deciding->meta.rank);
 	t.meta.device = deciding->meta.device;
-	return count(out, op, &t, self, err);
+	return count(out, r, &t, self, err);
 }
 
 /* Its own sizes do not follow from other rows. */
@@ -95,7 +95,7 @@ static bool count_input(int64_t *out, const struct prog *p, int row, int k, stru
 		return false;
 	const struct meta *m = node_meta(&bound, deciding);
 	const struct tensor t = {*m, m->device == DEV_META ? NULL : fill_storage(&bound, p->node[deciding].out[0].storage, a)};
-	return count(out, r->op, &t, node_meta(&bound, self), err);
+	return count(out, r, &t, node_meta(&bound, self), err);
 }
 
 bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct err *err)
@@ -114,7 +114,7 @@ bool count_selected(int64_t *out, const struct prog *p, int row, int k, struct e
 		&& interp_run(&r, &bound, &a, &o, err) == INTERP_OK;
 	if (ok && r.status != RES_OK)
 		ok = err_set(err, "%s", r.message);
-	ok = ok && count_result(out, p->node[row].op, &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
+	ok = ok && count_result(out, &p->node[row], &r.call[0].out[0], &r.call[0].out[1].meta, &a, err);
 	arena_free(&a);
 	return ok;
 }

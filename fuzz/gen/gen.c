@@ -71,7 +71,7 @@ static bool returned(const struct prog *p, int node)
 
 void add_return(struct world *w, int node)
 {
-	if (w->p->nret < MAX_RETURNS && !returned(w->p, node))
+	if (w->p->nret < MAX_RETURNS && !returned(w->p, node) && !w->fact[node].renamed)
 		w->p->ret[w->p->nret++] = node;
 }
 

@@ -56,7 +56,7 @@ static int draw_row(struct world *w, enum family f, bool (*fits)(int op))
 {
 	int found[MAX_OPS], n = 0;
 	for (int i = 0; i < w->pol->nby_family[f]; i++)
-		if (!fits || fits(w->pol->by_family[f][i]))
+		if ((!fits || fits(w->pol->by_family[f][i])) && !op_has(w->pol->by_family[f][i], T_INPLACE_VIEW)) /* the base is kept */
 			found[n++] = w->pol->by_family[f][i];
 	return n ? found[choose_below(w->c, (uint64_t)n)] : -1;
 }

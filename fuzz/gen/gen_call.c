@@ -268,7 +268,7 @@ static void print_call(struct strbuf *sb, const struct prog *p, int node)
 		n->refusal = ""; /* no annotations: what comes of it is not said */
 		node_print(sb, p, i);
 	}
-	const struct node *first = node ? &p->node[0] : &p->node[node];
+	const struct node *first = node && !op_has(p->node[node].op, T_INPLACE_VIEW) ? &p->node[0] : &p->node[node];
 	sb_printf(sb, "return (%s,)\n", first->name);
 }
 

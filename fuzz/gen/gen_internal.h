@@ -40,6 +40,7 @@ struct fact {
 	int nuse;
 	bool born_grad; /* the root required grad when this view of it was made */
 	bool usable;    /* may be an operand: single tensor, not part of an assignment */
+	bool renamed;   /* a row has given the object other sizes in place: no longer its name, and not usable */
 	bool kept;      /* part of it was assigned: to be returned */
 	bool unseen;    /* without the history of what it is a view of (detach): a write through it is not seen there */
 	bool index;     /* holds positions: read as an index, never written */
@@ -182,6 +183,8 @@ void fact_input(struct world *w, int node, const struct input_spec *spec, bool g
 int arg_operands(const struct node *n, int k, const int **out); /* of argument k, at most MAX_LIST; -1 is a hole */
 /* May node be written by an in-place row whose other operands are known to be elsewhere? */
 bool writable(struct world *w, int node);
+/* What node's object is called since a row gave it other sizes in place; node itself if none did. */
+int current_name(const struct world *w, int node);
 /* After inference: is the node legal? If so its consequences are recorded; if not nothing changes. */
 bool admit(struct world *w, int node, const char **why);
 /* Is a gradient taken through a scatter that is there? PyTorch's gradient of its self is a scatter into the cotangent, whose strides it

@@ -2,6 +2,7 @@
  * value that fits, or a new input made to fit. Whatever turns out impossible is undone by cutting the program back. */
 #include "fuzz/gen/gen_internal.h"
 
+#include "eager/lang/object.h"
 #include "eager/lang/pooled.h"
 #include "eager/lang/stated.h"
 #include "eager/run/legality.h"
@@ -64,6 +65,10 @@ static bool drawn_row_major(struct world *w, const struct param *q)
 	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && (!w->alone || choose_chance(w->c, 70)));
 }
 
+/* May node be given other sizes in place? That counts as a write. Dynamo ends the graph where it is an input ("Getting an inplace view on a
+ * graph input is not supported"). */
+static bool may_rename(struct world *w, int node) { return w->alone || (writable(w, node) && !is_input(w, node_object(w->p, node))); }
+
 bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
 	const struct meta *m = node_meta(w->p, node);
@@ -80,6 +85,8 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 	if (q->role == R_PACKED && !(meta_is_contiguous(m) && m->offset == 0 && !has_grad(w, node)))
 		return false;
 	if (needs_elements(op) && meta_numel(m) == 0 && !w->alone)
+		return false;
+	if (op_has(op, T_INPLACE_VIEW) && !may_rename(w, node))
 		return false;
 	return (!op_has(op, T_MUTATES) || writable(w, node)) && (!shares_unsaid(op) || w->alone || unheld(w, node));
 }
@@ -121,7 +128,8 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 		for (int d = 0; d < s.rank; d++)
 			s.size[d] = MAX(s.size[d], 1);
 	spec.no_overlap = (op_has(m->op, T_MUTATES) && !w->overlap) || q->role == R_DENSE;
-	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED || takes_no_gradient(m->op, q) || (w->lane && !choose_chance(w->c, 30));
+	spec.no_grad = op_has(m->op, T_MUTATES | T_INPLACE_VIEW) || q->role == R_PACKED || takes_no_gradient(m->op, q)
+		|| (w->lane && !choose_chance(w->c, 30));
 	spec.row_major = drawn_row_major(w, q);
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
 	int node = add_input(w, &s, &spec);
@@ -172,7 +180,8 @@ static int overlapping_view(struct world *w, int base)
 	for (int i = 0; i < TRIES && pol->nby_family[F_VIEW]; i++) {
 		int nnode = w->p->nnode, nstorage = w->p->nstorage;
 		int64_t seed = w->seed;
-		int node = add_op(w, pol->by_family[F_VIEW][choose_below(w->c, (uint64_t)pol->nby_family[F_VIEW])], base);
+		const int op = pol->by_family[F_VIEW][choose_below(w->c, (uint64_t)pol->nby_family[F_VIEW])];
+		int node = op_has(op, T_INPLACE_VIEW) ? -1 : add_op(w, op, base); /* the base has other readers */
 		if (node >= 0 && meta_has_duplicates(node_meta(w->p, node)))
 			return node;
 		w->p->nnode = nnode;
@@ -204,7 +213,8 @@ static bool choose_self(struct world *w, struct making *m)
 				found[n++] = i;
 		n = prefer_overlaps(w, m->op, found, n);
 		m->self = pick(w, found, prefer_aliases(w, m->op, found, n));
-		if (m->self < 0 && shares_unsaid(m->op)) /* an input is held by the caller */
+		const bool held = shares_unsaid(m->op) || op_has(m->op, T_INPLACE_VIEW);
+		if (m->self < 0 && held) /* an input is held by the caller */
 			return false;
 	} else if (m->self >= 0 && !self_fits(w, m->op, q, m->self)) {
 		return false;
@@ -1019,7 +1029,7 @@ void add_twin(struct world *w, int node)
 	struct making m = {.op = n->op, .anchor = op_self(n->op), .self = -1};
 	const char *why;
 	const int nnode = p->nnode, nstorage = p->nstorage;
-	if (op_has(n->op, T_MUTATES) || op_stated(n->op) >= 0 || n->nout != 1)
+	if (op_has(n->op, T_MUTATES | T_INPLACE_VIEW) || op_stated(n->op) >= 0 || n->nout != 1)
 		return;
 	memcpy(m.arg, n->arg, sizeof m.arg);
 	if (m.anchor >= 0 && m.arg[m.anchor].tag == ARG_TENSOR)

@@ -7,6 +7,7 @@
  * Magnitudes: every storage has a bound 2^bits on |value|, propagated by magnitude_of. i64 may not overflow (narrower integers wrap),
  * floats may become integers only where they fit; `special` fills break these bounds, so programs that rely on them are marked. */
 #include "eager/lang/fill.h"
+#include "eager/lang/object.h"
 #include "eager/lang/stated.h"
 #include "eager/run/legality.h"
 #include "fuzz/gen/gen_internal.h"
@@ -350,11 +351,57 @@ static bool gives_windows(const struct world *w, const struct node *n)
 
 bool trusts_operands(int op) { return op_info[op].family == F_COMPOSED && str_starts(op_info[op].param[0].name, "grad_out"); }
 
+static bool reads_renamed(const struct world *w, const struct node *n)
+{
+	const int *v;
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		for (int j = 0, c = arg_operands(n, k, &v); j < c; j++)
+			if (v[j] >= 0 && w->fact[v[j]].renamed)
+				return true;
+	return false;
+}
+
+/* The row names an object that has had other names. */
+static void rename_object(struct world *w, int node)
+{
+	const int object = node_object(w->p, node);
+	for (int i = 0; i < node; i++)
+		if (node_object(w->p, i) == object) {
+			w->fact[i].renamed = true;
+			w->fact[i].usable = false;
+		}
+}
+
+int current_name(const struct world *w, int node)
+{
+	if (node < 0 || !w->fact[node].renamed)
+		return node;
+	const int object = node_object(w->p, node);
+	int name = node;
+	for (int i = node + 1; i < w->p->nnode; i++)
+		if (node_object(w->p, i) == object)
+			name = i;
+	return name;
+}
+
+/* as_strided_ of fewer elements where gradients are: backward may drop those of the others, and nobody judges that. */
+static bool gives_up_elements(const struct world *w, const struct node *n)
+{
+	bool grads = false;
+	if (!op_has(n->op, T_INPLACE_VIEW) || op_arg(n->op, N_storage_offset) < 0 || !dtype_is_float(n->out[0].meta.dtype))
+		return false;
+	for (int i = 0; i < w->p->nnode - 1; i++)
+		grads |= has_grad(w, i);
+	return grads && meta_numel(&n->out[0].meta) < meta_numel(node_meta(w->p, n->arg[A_VIEW_self].node));
+}
+
 bool admit(struct world *w, int node, const char **why)
 {
 	const struct node *n = &w->p->node[node];
 	const struct op_info *op = &op_info[n->op];
 	*why = "";
+	if (reads_renamed(w, n) || (op_has(n->op, T_INPLACE_VIEW) && !w->alone && !writable(w, n->arg[A_VIEW_self].node)))
+		return false;
 	if (op->nparam && op->param[A_getitem_self].role == R_TUPLE) {
 		admit_getitem(w, node);
 		return true;
@@ -366,6 +413,8 @@ bool admit(struct world *w, int node, const char **why)
 		*why = "gradient";
 		return false;
 	}
+	if (gives_up_elements(w, n))
+		return false;
 	struct sizes s = gather_sizes(w, n);
 	bool several = op->nret != 1;
 	if (several && n->nout == 0)
@@ -401,6 +450,8 @@ bool admit(struct world *w, int node, const char **why)
 		w->fact[f.root].grad |= grad && dtype_is_float(t);
 	}
 	w->fact[node].born_grad = has_grad(w, node);
+	if (op->traits & T_INPLACE_VIEW)
+		rename_object(w, node);
 	if (op->traits & T_MULTI_VIEW)
 		home_of(w, node)->frozen = true;
 	record_saves(w, node);

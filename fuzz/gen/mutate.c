@@ -42,7 +42,8 @@ struct replay {
 /* Of a row with several results the first one. */
 static int value_of(const struct world *w, int node)
 {
-	bool tuple = node >= 0 && !w->fact[node].usable && node + 1 < w->p->nnode && w->p->node[node + 1].op == OP_getitem;
+	bool tuple =
+		node >= 0 && !w->fact[node].usable && !w->fact[node].renamed && node + 1 < w->p->nnode && w->p->node[node + 1].op == OP_getitem;
 	return tuple ? node + 1 : node;
 }
 
@@ -51,11 +52,11 @@ static struct arg mapped(const struct replay *r, const struct arg *old)
 	struct prog *p = r->w->p;
 	struct arg a = *old;
 	switch (a.tag) {
-	case ARG_TENSOR: a.node = r->to[a.node]; break;
+	case ARG_TENSOR: a.node = current_name(r->w, r->to[a.node]); break;
 	case ARG_TENSORS:
 		a = arg_nodes(p, old->nodes, old->n);
 		for (int i = 0; i < a.n; i++)
-			a.nodes[i] = a.nodes[i] < 0 ? -1 : r->to[a.nodes[i]];
+			a.nodes[i] = a.nodes[i] < 0 ? -1 : current_name(r->w, r->to[a.nodes[i]]);
 		break;
 	case ARG_INT: a.i.expr = -1; break;
 	case ARG_INTS:
@@ -333,7 +334,7 @@ static int mapped_self(const struct replay *r, const struct node *n)
 	int k = op_self(n->op);
 	if (k < 0 || n->arg[k].tag != ARG_TENSOR)
 		return -1;
-	return r->to[n->arg[k].node];
+	return current_name(r->w, r->to[n->arg[k].node]);
 }
 
 /* What the row said on other arguments; else nothing, and readers read its operand. */

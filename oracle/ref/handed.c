@@ -91,7 +91,7 @@ static struct handed_walk walk(const struct ref *r, int leaf, struct arena *a)
 	struct handed_walk w = {
 		r, ARENA_ZNEW(a, enum handed, r->p->nnode + 1), ARENA_ZNEW(a, enum handed, r->nbase + 1), ARENA_ZNEW(a, bool, r->nbase + 1), false};
 	for (int i = 0; i < r->p->nnode; i++)
-		if (op_has(r->p->node[i].op, T_MUTATES) && r->node[i].nout)
+		if (op_has(r->p->node[i].op, T_MUTATES | T_INPLACE_VIEW) && r->node[i].nout)
 			w.written[r->node[i].out[0].base] = true;
 	w.node[leaf] = HANDED_SAME;
 	for (int i = leaf; i < r->p->nnode; i++) {

@@ -2,6 +2,7 @@
  * Results are contiguous whatever self's strides. Rows of tensors with half dtypes whose operator computes several steps inside
  * one kernel (mean) take the inner steps in f32. */
 #include "oracle/num/licence.h"
+#include "oracle/ref/order.h"
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 
@@ -745,49 +746,6 @@ REFERENCE(sort, ANEW)
 
 /* ---- order that is known ---------------------------------------------------------------------------------------------------- */
 
-enum relation { BEFORE, EQUAL, BEHIND, OPEN };
-
-static bool is_nan(const struct num *x) { return (x->flags & NUM_SPECIAL) == (NUM_NOFIN | NUM_NAN) && !(x->flags & (NUM_UNDEC | NUM_ANY)); }
-
-static enum relation related(const struct num *x, const struct num *y)
-{
-	const bool wholes = !dtype_is_float((enum dtype)x->dtype);
-	if ((x->flags | y->flags) & (NUM_UNDEC | NUM_ANY))
-		return OPEN;
-	if (wholes && x->dtype == DT_U64)
-		return (uint64_t)x->i < (uint64_t)y->i ? BEFORE : x->i == y->i ? EQUAL : BEHIND;
-	if (wholes)
-		return x->i < y->i ? BEFORE : x->i == y->i ? EQUAL : BEHIND;
-	if (is_nan(x) || is_nan(y)) {
-		const bool number = !(x->flags & y->flags & NUM_NAN) && !((is_nan(x) ? y : x)->flags & NUM_NAN);
-		return is_nan(x) && is_nan(y) ? EQUAL : !number ? OPEN : is_nan(y) ? BEFORE : BEHIND;
-	}
-	const bool exact = num_is_exact(x) && num_is_exact(y);
-	if ((x->flags | y->flags) & NUM_SPECIAL)
-		return OPEN;
-	if (exact && x->hi == y->hi)
-		return EQUAL;
-	return x->hi + x->rad < y->hi - y->rad ? BEFORE : x->hi - x->rad > y->hi + y->rad ? BEHIND : OPEN;
-}
-
-/* Positions of a row's entries in order, equals as they stand. False: which comes first is open somewhere. */
-static bool known_order(int64_t *pos, const struct tape *t, const sid *e, int64_t n, bool descending)
-{
-	for (int64_t i = 0; i < n; i++) {
-		int64_t k = i;
-		for (; k > 0; k--) {
-			const enum relation r = related(&t->val[e[pos[k - 1]]], &t->val[e[i]]);
-			if (r == OPEN)
-				return false;
-			if (r == EQUAL || r == (descending ? BEHIND : BEFORE))
-				break;
-			pos[k] = pos[k - 1];
-		}
-		pos[k] = i;
-	}
-	return true;
-}
-
 /* stable=True: equals keep their order. Where rounding leaves the order of a row open, positions are as sort's. */
 REFERENCE(sort_stable, ANEW)
 {
@@ -811,7 +769,7 @@ REFERENCE(sort_stable, ANEW)
 		inner *= m->size[i];
 	int64_t *pos = ARENA_NEW(c->t->arena, int64_t, r.len + 1);
 	for (int64_t i = 0; i < r.n && !c->t->over; i++) {
-		if (!known_order(pos, c->t, r.e + i * r.len, r.len, descending))
+		if (!order_known(pos, c->t, r.e + i * r.len, r.len, descending))
 			continue;
 		for (int64_t j = 0; j < r.len && !c->t->over; j++) {
 			const int64_t at = (i / inner * r.len + j) * inner + i % inner;
@@ -861,9 +819,9 @@ static int64_t median_at(struct ref_ctx *c, const sid *e, int64_t n, bool skips_
 	int64_t nans = 0;
 	for (int64_t i = 0; i < n && !c->t->over; i++) {
 		const struct num *x = &c->t->val[e[i]];
-		if (dtype_is_float((enum dtype)x->dtype) && x->flags & (NUM_NAN | NUM_ANY) && !is_nan(x))
+		if (dtype_is_float((enum dtype)x->dtype) && x->flags & (NUM_NAN | NUM_ANY) && !order_is_nan(x))
 			return ref_undecided(c, "what is NaN or not, in"), -1;
-		nans += dtype_is_float((enum dtype)x->dtype) && is_nan(x);
+		nans += dtype_is_float((enum dtype)x->dtype) && order_is_nan(x);
 	}
 	if (skips_nan)
 		return n == nans ? 0 : (n - nans - 1) / 2;
@@ -916,9 +874,9 @@ static bool median_all(struct ref_ctx *c, bool skips_nan)
 		return ref_out_block(c, 0, dt, NULL, 0, NULL, y);
 	const sid yes = tape_const_i(t, DT_B8, 1), no = tape_const_i(t, DT_B8, 0);
 	sid *wins = tape_ids(t, n);
-	if (is_nan(&t->val[y]))
+	if (order_is_nan(&t->val[y]))
 		for (int64_t i = 0; i < n; i++)
-			wins[i] = is_nan(&t->val[e[i]]) ? yes : no;
+			wins[i] = order_is_nan(&t->val[e[i]]) ? yes : no;
 	else
 		wins = ref_ids_block(c, tape_map2(t, SF_EQ, DT_B8, own, ref_ids_repeat(c, y, n), n), n);
 	const sid *zero = ref_ids_repeat(c, tape_const_f(t, dt, 0), n);

@@ -141,25 +141,40 @@ void run_mark_cells(bool *cell, const struct meta *m)
 	while (meta_iter_next(&it, m));
 }
 
+/* Is every element of `some` in the cell of one of `all`? */
+static bool names_all(struct ref *r, const struct meta *all, const struct meta *some)
+{
+	if (!meta_numel(some))
+		return true;
+	struct arena_mark m = arena_mark(r->arena);
+	bool *own = arena_zalloc(r->arena, (size_t)MAX(meta_extent(all), meta_extent(some)) + 1), named = true;
+	if (meta_numel(all))
+		run_mark_cells(own, all);
+	struct meta_iter it;
+	meta_iter_start(&it, some);
+	do
+		named = own[it.off];
+	while (named && meta_iter_next(&it, some));
+	arena_release(r->arena, m);
+	return named;
+}
+
 /* Some element of the view is none of self's. as_strided's backward gives gradients to self's elements alone, so what arrives there is
  * lost, unless a write through the view made autograd take the base's whole memory (AsStridedBackward0; FunctionsManual.cpp
  * as_strided_backward). An input's own elements are all that can get gradients: there nothing is lost. */
 static bool names_others(struct ref *r, const struct node *n, const struct ref_tensor *self, const struct meta *view)
 {
-	if (op_arg(n->op, N_storage_offset) < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[A_as_strided_self].node].op == OP_input
-		|| !meta_numel(view))
+	if (op_arg(n->op, N_storage_offset) < 0 || !dtype_is_float(view->dtype) || r->p->node[n->arg[A_as_strided_self].node].op == OP_input)
 		return false;
-	struct arena_mark m = arena_mark(r->arena);
-	bool *own = arena_zalloc(r->arena, (size_t)MAX(meta_extent(&self->map), meta_extent(view)) + 1), all = true;
-	if (meta_numel(&self->map))
-		run_mark_cells(own, &self->map);
-	struct meta_iter it;
-	meta_iter_start(&it, view);
-	do
-		all = own[it.off];
-	while (all && meta_iter_next(&it, view));
-	arena_release(r->arena, m);
-	return !all;
+	return !names_all(r, &self->map, view);
+}
+
+/* as_strided_ of some of self's elements: PyTorch makes the histories of other views again, of the base as it lies then, and backward drops
+ * what arrives at the other elements. */
+static bool gives_up(struct ref *r, const struct node *n, const struct ref_tensor *self, const struct meta *view)
+{
+	return r->p->nback && dtype_is_float(view->dtype) && op_has(n->op, T_INPLACE_VIEW) && op_arg(n->op, N_storage_offset) >= 0
+		&& !names_all(r, view, &self->map);
 }
 
 /* unfold's backward adds into zeros even if its windows do not overlap; what is added may be flushed there. */
@@ -339,6 +354,8 @@ static bool take_results(struct reference_run *s, struct ref_ctx *c, int i)
 			if (c->cuts && !t->retyped)
 				t->base = detached_base(r, t);
 			r->storage[t->storage].unsaid |= op_has(c->n->op, T_VIEW) && !op_info[c->n->op].param[A_viewed_self].is_alias;
+			if (gives_up(r, c->n, c->in[v], &t->map))
+				return run_unsupported(s, "gradients beside as_strided_ of some of the elements: backward may drop those of the others");
 			t->beyond = c->in[v]->beyond || names_others(r, c->n, c->in[v], &t->map);
 			t->levels = levels_of_view(c->in[v], t, op_arg(c->n->op, N_storage_offset) >= 0);
 			if (op_arg(c->n->op, N_storage_offset) >= 0 && memcmp(&c->in[v]->meta, &c->in[v]->map, sizeof c->in[v]->meta) != 0)

@@ -9,6 +9,7 @@ import subprocess
 
 import torch
 
+T_INPLACE_VIEW = 1 << 20
 # dtypes: short names; written by tests/unit/dtype_tables.py
 DT = {
     "b8": torch.bool, "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
@@ -174,7 +175,8 @@ class Call:
             out.append(f"x{i} = input({s.size}, stride={s.stride}, offset={s.offset}, dtype={NAME[s.dtype]})")
         args = [f"{p['name']}={show(v, p['kind'])}" for p, v in zip(self.op["params"], self.args) if v is not OMIT]
         out.append(f"y = {self.op['name']}({', '.join(args)})")
-        out.append(f"return ({'x0' if self.tensors else 'y'},)")
+        renamed = self.op["traits"] & T_INPLACE_VIEW
+        out.append(f"return ({'x0' if self.tensors and not renamed else 'y'},)")
         return "\n".join(out) + "\n"
 
 

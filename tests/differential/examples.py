@@ -26,6 +26,7 @@ INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
 SELECTING, SELECTED_BY = '[2, 3], data=[1, 0, 2, -1, 0, 3]', '[2, 3], dtype=b8, data=[True, False, True, True, False, True]'
 NSELECTED = 4
+NDIFFERENT = {"_unique2": 5, "unique_consecutive": 6, "unique_consecutive along 1": 3, "unique_dim": 2}  # in SELECTING
 MASK = '[2, 3], dtype=b8, seed={s}, fill="mask"'
 RANGE = {"start": 1, "end": 7, "step": 2}
 LINE = {"start": 1, "end": 3, "steps": 5}
@@ -157,7 +158,8 @@ class Example:
         """Of what is one number, string or dtype: the plain value and others."""
         kind, role, name = p["kind"], p["role"], p["name"]
         if p["stated"]:
-            return NSELECTED
+            along = " along 1" if "dim" in self.choice else ""
+            return NDIFFERENT.get(self.op["name"] + along, NSELECTED)
         if role == "whole":     # of self [2, 3]
             names = {q["name"] for q in self.op["params"] if q["role"] == role}
             return next(v for v in WHOLE if v.keys() == names)[name]

@@ -23,7 +23,7 @@ import autograd_check
 import calls
 from rules_torch import overload
 
-T_MUTATES, T_NONDIFF = 4, 1 << 8
+T_MUTATES, T_NONDIFF, T_INPLACE_VIEW = 4, 1 << 8, 1 << 20
 NOT, SAME, VIEW, PART = range(4)
 SHARES = ("nothing", "the gradient itself", "a view of all of it", "a view of a part")
 
@@ -77,7 +77,7 @@ def shared(grad, cotangents):
 def backward(op, call):
     """(argument, what it shares) of each gradient; nothing if PyTorch refuses the call."""
     leaves = [s.tensor().detach().requires_grad_(calls.has_gradient(s.dtype)) for s in call.tensors]
-    tensors = [t.clone() if i == 0 and op["traits"] & T_MUTATES else t for i, t in enumerate(leaves)]
+    tensors = [t.clone() if i == 0 and op["traits"] & (T_MUTATES | T_INPLACE_VIEW) else t for i, t in enumerate(leaves)]
     args, kwargs = call.python_args(tensors)
     try:
         result = overload(op)(*args, **kwargs)

@@ -93,6 +93,13 @@ def written(op, func, args, kwargs):
     return call
 
 
+def stated(op, call, result):
+    """What the program has to state of the result: how many elements there are, or slices along the dim that the call names."""
+    dims = [v for p, v in zip(op["params"], call.args) if p["kind"] == "Dim" and isinstance(v, int)]
+    values = result[0] if isinstance(result, tuple) else result
+    return values.shape[dims[0] if dims and values.dim() else 0]
+
+
 class Recorder(TorchDispatchMode):
     def __init__(self, table):
         super().__init__()
@@ -112,7 +119,7 @@ class Recorder(TorchDispatchMode):
         if call is not None:
             for k, p in enumerate(op["params"]):
                 if p["stated"]:
-                    call.args[k] = result.shape[0]
+                    call.args[k] = stated(op, call, result)
             self.calls.setdefault(call.text(), call)
         return result
 
@@ -177,13 +184,17 @@ class Names(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
-        self.names.add(str(func).removeprefix("aten.").removesuffix(".default"))
+        name = str(func).removeprefix("aten.").removesuffix(".default")
+        if name == "_local_scalar_dense" and args[0].dtype in INTEGERS:    # the row `item`, which states the number
+            name = "item"
+        self.names.add(name)
         for tensor in torch.utils._pytree.tree_leaves((args, kwargs, result)):
             if isinstance(tensor, torch.Tensor):
                 self.ours &= tensor.layout == torch.strided and tensor.dtype in calls.NAME
         return result
 
 
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)    # dtypes of the row `item`
 SAYS_NO_ROW = {"detach", "lift_fresh", "alias"}     # a graph has no line for them, or one that is read as nothing
 KINDS = (
     ("random", re.compile(r"rand|bernoulli|multinomial|normal|exponential|geometric|uniform|cauchy|native_dropout|poisson|rrelu|"

@@ -24,7 +24,7 @@ import autograd_check
 import calls
 from rules_torch import Run, alias_of, report
 
-T_VIEW, T_MAYBE_VIEW, T_MUTATES, T_NONDIFF = 1, 2, 4, 1 << 8
+T_VIEW, T_MAYBE_VIEW, T_MUTATES, T_NONDIFF, T_INPLACE_VIEW = 1, 2, 4, 1 << 8, 1 << 20
 
 
 def hex_of(t):
@@ -51,7 +51,7 @@ class Case:
         self.op, self.call, self.run = op, call, run
         if run.error is None and len(run.outs) > 16:        # MAX_RETURNS
             run.grads = {}
-        self.mutates = bool(op["traits"] & T_MUTATES)
+        self.mutates = bool(op["traits"] & (T_MUTATES | T_INPLACE_VIEW))
         self.lines, self.storages, self.grads = ["# scatterproof 1"], [], []
         for i, s in enumerate(call.tensors):
             self.operand(i, s)
@@ -170,7 +170,7 @@ def check(case, lines, stats):
             o = case.outs[k]
             if calls.DT[dt] != o.dtype or size != list(o.shape):
                 return f"result {k} is {dt}{size}, PyTorch {o.dtype}{list(o.shape)}"
-            if not case.mutates and strides_differ(o, stride, any(p["kind"] == "format" for p in op["params"])):
+            if not op["traits"] & T_MUTATES and strides_differ(o, stride, any(p["kind"] == "format" for p in op["params"])):
                 return f"result {k} has strides {stride}, PyTorch {list(o.stride())} for sizes {size}"
             if bool(int(w[6])) != o.requires_grad and run.grads:
                 return f"result {k} requires_grad {w[6]}, PyTorch {o.requires_grad}"
@@ -195,7 +195,7 @@ def test_op(opt, op, made):
     stats["texts"] = Counter()
     cases, failures = [], []
     for call in made:
-        views_too = {**op, "traits": op["traits"] & ~T_VIEW}
+        views_too = {**op, "traits": op["traits"] & ~T_VIEW | (T_MUTATES if op["traits"] & T_INPLACE_VIEW else 0)}
         cases.append(Case(op, call, Run(views_too, call, rng)))
     groups, p = answers(opt.oracle_diff, opt.target, [c.request() for c in cases])
     for case, lines in zip(cases, groups):

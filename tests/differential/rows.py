@@ -13,7 +13,7 @@ import calls
 import examples
 import judge
 
-T_MUTATES = 4
+T_MUTATES, T_INPLACE_VIEW = 4, 1 << 20
 
 
 def body(op: dict, found: list) -> tuple[list, list]:
@@ -29,7 +29,7 @@ def body(op: dict, found: list) -> tuple[list, list]:
             grad = len(o) == 1 and examples.differentiable(op) and not unclear
             inputs.append(f"{names[o]} = input({args.format(s=seed)}{', requires_grad=True' if grad else ''})")
             seed += 1
-            if i == 0 and op["traits"] & T_MUTATES:
+            if i == 0 and op["traits"] & (T_MUTATES | T_INPLACE_VIEW):
                 nodes.append(f"w{k} = clone({names[o]})")
                 names[o] = f"w{k}"
         nodes.append(f"r{k} = {name}({call.format(**names)})")

@@ -234,13 +234,20 @@ def compare(op, call, run, ans, stats):
     return None
 
 
+def is_in_no_order(op, call):
+    """Slices with NaN: comparisons by which PyTorch sorts them contradict each other, and the generator states no count. Several NaNs: any
+    may come first."""
+    nans = sum(int(t.tensor().isnan().sum()) for t in call.tensors if t.flat.is_floating_point())
+    return nans > {"unique_dim": 0, "_unique2": 1}.get(op["name"], nans)
+
+
 def test_op(opcall, op, made, opt):
     rng = random.Random(f"{opt.seed}:{op['name']}")
     torch.manual_seed(0)
     stats = Counter()
     stats["texts"] = Counter()
     failures = []
-    batch = [(call, Run(op, call, rng)) for call in made]
+    batch = [(call, Run(op, call, rng)) for call in made if not is_in_no_order(op, call)]
     groups, p = answers(opcall, [request(c, r) for c, r in batch])
     for (call, run), ans in zip(batch, groups):
         why = compare(op, call, run, ans, stats)

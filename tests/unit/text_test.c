@@ -66,6 +66,12 @@ static void test_errors(void)
 	expect_error(HEAD "x: \"f32[4, 12][13, 1]\" = input([4, 13])\nreturn (x,)\n", 2, 4, "is annotated");
 	expect_error(HEAD "x = input([4, 13])\ny = nonsense(x)\nreturn (y,)\n", 3, 5, "unknown operator 'nonsense'");
 	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x)\nreturn (y,)\n", 3, 17, "'dim' is missing");
+	expect_error(HEAD "x = input([4])\nh = neg(x)\ny = unsqueeze_(h, 0)\nz = neg(h)\nreturn (y, z)\n", 5, 1,
+		"'z' reads 'h', to which 'y' (unsqueeze_) has given other sizes in place: read 'y'");
+	expect_error(HEAD "x = input([4])\nh = neg(x)\nw = zero_(h)\ny = unsqueeze_(w, 0)\nreturn (y, h)\n", 6, 1,
+		"return: 'y' has given 'h' other sizes in place (unsqueeze_): return 'y'");
+	expect_error(HEAD "x = input([4])\ny = unsqueeze_(x, 0)\nz = neg(y)\nreturn (z,)\n", 3, 1,
+		"unsqueeze_: 'y' gives the input 'x' other sizes in place, so 'y' must be returned");
 	expect_error(HEAD "x = input([4, 13])\ny = unsqueeze(x, dim=0, dim=1)\nreturn (y,)\n", 3, 29, "given twice");
 	expect_error(HEAD "n = sym(6)\nx = input([n, 4])\nv = view(x, [24])\nreturn (v,)\ncall (n=6)\ncall (n=5)\n", 7, 1, "call 2: view: ");
 	expect_error(HEAD "x = input([4])\nreturn (x,)\ncall (x: seed=1, x: seed=2)\n", 4, 19, "given twice");

@@ -21,6 +21,7 @@ static const struct spelling spellings[NOPS] = {
 static const char *const unlisted[NOPS] = {
 #define OP(id, name, ...)      [OP_##id] = "torch." name "(...)",
 #define INPLACE(id, name, ...) [OP_##id] = "$self." name "(...)",
+#define INPLACE_VIEW           INPLACE
 #include "eager/lang/ops.def"
 };
 
