@@ -278,7 +278,7 @@ static void use_as_elements(struct prog *p, const struct node *n, int node)
 	const struct meta *self = node_meta(p, node_arg(n, N_self)->node);
 	int64_t k = 0;
 	if (p->node[node].op == OP_input && self->rank > 2)
-		p->node[node].arg[A_input_data] = pooled_data(p, n, self->size + self->rank - 2, node_meta(p, node), choose_next, &k);
+		p->node[node].arg[A_input_data] = pooled_data(p, n, self, node_meta(p, node), choose_next, &k);
 }
 
 void fx_positions(struct prog *p)

@@ -3,7 +3,7 @@
 
 #include "generated/op_args.h"
 
-/* For dim d of a list: one entry alone is for both, of none what `otherwise` says. */
+/* For dim d of a list: one entry alone is for all, of none what `otherwise` says. */
 static int64_t entry_of(const struct node *n, int list, int d, int64_t otherwise)
 {
 	int64_t v[MAX_LIST];
@@ -21,8 +21,9 @@ static int64_t place_inside(const struct node *n, int d, int64_t at, int64_t siz
 }
 
 struct arg pooled_data(
-	struct prog *p, const struct node *n, const int64_t plane[2], const struct meta *at, pooled_choose *choose, void *ctx)
+	struct prog *p, const struct node *n, const struct meta *self, const struct meta *at, pooled_choose *choose, void *ctx)
 {
+	const int first = self->rank - (op_info[n->op].param[op_arg(n->op, N_self)].role == R_VOLUMES ? 3 : 2);
 	const int64_t extent = meta_extent(at);
 	struct scalar *cell = ARENA_NEW(p->arena, struct scalar, extent + 1);
 	for (int64_t i = 0; i < extent; i++)
@@ -34,8 +35,8 @@ struct arg pooled_data(
 			rest /= at->size[d];
 			where += index[d] * at->stride[d];
 		}
-		const int64_t y = place_inside(n, 0, index[at->rank - 2], plane[0], choose, ctx);
-		cell[where].i = y * plane[1] + place_inside(n, 1, index[at->rank - 1], plane[1], choose, ctx);
+		for (int d = first; d < self->rank; d++)
+			cell[where].i = cell[where].i * self->size[d] + place_inside(n, d - first, index[d], self->size[d], choose, ctx);
 	}
 	return arg_data(p, cell, (int)extent);
 }

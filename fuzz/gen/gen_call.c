@@ -98,8 +98,9 @@ static bool is_unchecked(int op)
 	bool whole = false;
 	for (int k = 0; k < op_info[op].nparam; k++)
 		whole |= op_info[op].param[k].role == R_WHOLE;
-	return (whole && op_has(op, T_ACCUMULATES)) || op == OP_max_pool2d_with_indices
-		|| op == OP_max_pool2d_with_indices_backward; /* a window without an element has an index that is none */
+	return (whole && op_has(op, T_ACCUMULATES)) || op == OP_max_pool2d_with_indices || op == OP_max_pool3d_with_indices
+		|| op == OP_max_pool2d_with_indices_backward
+		|| op == OP_max_pool3d_with_indices_backward; /* a window without an element has an index that is none */
 }
 
 /* PyTorch 2.11 ends its process for an integer range of a step of 0.5. */

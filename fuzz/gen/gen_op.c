@@ -755,14 +755,14 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	struct shape s;
 	(void)q;
 	memcpy(pooled.arg, m->arg, sizeof m->arg);
-	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
+	const bool volumes = op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES;
+	if (!like_shape(w, m, volumes ? OP_max_pool3d_with_indices : OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
 		return -1;
-	const int64_t *plane = m->meta.size + m->meta.rank - 2;
 	const int node = add_input(
 		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
 	if (node < 0)
 		return -1;
-	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, plane, node_meta(w->p, node), choose_between, w);
+	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, &m->meta, node_meta(w->p, node), choose_between, w);
 	w->fact[node].usable = false; /* of these windows alone */
 	return node;
 }

@@ -120,9 +120,9 @@ static void size_calls(struct world *w, struct prog *p, int sym, int64_t value)
 static bool planes_fit(const struct prog *p, const struct prog *call, int node)
 {
 	const struct node *n = &p->node[node];
-	if (n->op != OP_max_pool2d_with_indices_backward)
+	if (n->op != OP_max_pool2d_with_indices_backward && n->op != OP_max_pool3d_with_indices_backward)
 		return true;
-	const int self = n->arg[A_max_pool2d_with_indices_backward_self].node;
+	const int self = n->arg[A_max_pool_with_indices_backward_self].node;
 	return meta_same_sizes(node_meta(p, self), node_meta(call, self));
 }
 

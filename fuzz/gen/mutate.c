@@ -556,7 +556,8 @@ static bool computes_positions(const struct prog *p, const struct node *n)
 bool names_elements(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_max_pool2d_with_indices_backward || computes_positions(p, &p->node[i]))
+		if (p->node[i].op == OP_max_pool2d_with_indices_backward || p->node[i].op == OP_max_pool3d_with_indices_backward
+			|| computes_positions(p, &p->node[i]))
 			return true;
 	return false;
 }

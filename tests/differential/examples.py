@@ -64,8 +64,8 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
-        if role == "pooled_at":     # of planes [2, 5, 6]: an element of each window
-            size = self.like("max_pool2d_with_indices")
+        if role == "pooled_at":     # of planes [2, 5, 6], of volumes [2, 3, 4, 5]: an element of each window
+            size = self.like(self.op["name"].removesuffix("_backward"))
             return self.operand(None, f"{size}, dtype=i64, data={self.pooled_at.reshape(-1).tolist()}")
         if role == "normed_no_gradient":
             return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
@@ -174,7 +174,8 @@ class Example:
         if role == "sliding":
             return 2 if kind == "Int" else SLIDING[name]
         if role == "pooled" and name in POOLED:
-            return POOLED[name]
+            volumes = any(q["role"] == "volumes" for q in self.op["params"])
+            return POOLED[name] if not volumes or not isinstance(POOLED[name], list) else [POOLED[name][0], *POOLED[name]]
         if role == "unfolded":  # of planes [2, 5, 6], of columns [12, 6]
             return {"kernel_size": [2, 3], "dilation": [1, 2], "padding": [1, 0], "stride": [2, 1], "output_size": [3, 7]}[name]
         if role in ("upsampled", "downsampled"):
