@@ -1,5 +1,5 @@
-/* pools.c: rules of rows that pool planes or volumes. What lies under the windows is a strided view of the padded plane, one row for each window; what
- * goes back to it is added up at the places that the same view of positions shows. */
+/* pools.c: rules of rows that pool planes or volumes. What lies under the windows is a strided view of the padded plane, one row for each
+ * window; what goes back to it is added up at the places that the same view of positions shows. */
 #include "compiled/decompose/rules.h"
 
 #include "eager/ops/window.h"

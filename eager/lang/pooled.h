@@ -12,4 +12,10 @@ typedef int64_t pooled_choose(void *ctx, int64_t low, int64_t high);
 struct arg pooled_data(
 	struct prog *p, const struct node *n, const struct meta *self, const struct meta *at, pooled_choose *choose, void *ctx);
 
+/* Data of the same kind for R_UNPOOLED_AT: of each `places` elements different ones of `room`, while there are any. */
+struct arg pooled_distinct(struct prog *p, int64_t places, int64_t room, const struct meta *at, pooled_choose *choose, void *ctx);
+
+/* Does a row of this kind read such data, or R_UNPOOLED_AT's? They were drawn for its sizes alone. */
+bool pooled_is_read(int op);
+
 #endif

@@ -1,5 +1,5 @@
-/* pool.c: rows that make one number of what lies under each window on a plane or in a volume. Sums are added in double and rounded to the type computed
- * in; an average is their quotient there. Its gradient is rounded where PyTorch's kernel divides. */
+/* pool.c: rows that make one number of what lies under each window on a plane or in a volume. Sums are added in double and rounded to the
+ * type computed in; an average is their quotient there. Its gradient is rounded where PyTorch's kernel divides. */
 #include "eager/ops/window.h"
 
 #include "eager/ops/move.h"
@@ -496,16 +496,12 @@ void vjp_max_pool_with_indices(struct vjp *v)
 				dilation.n, a.ceil, v->out[1]);
 }
 
-/* The cotangent where the indices say, which PyTorch views, so that some layouts of them are refused; self gets zeros, which nothing
- * computes. */
-void vjp_max_pool_with_indices_backward(struct vjp *v)
+/* g, of planes of ndim dims each, at the indices; PyTorch views those, so that some layouts of them are refused. */
+int pool_gathered(struct build *b, int g, int at, int ndim)
 {
-	const int at = v->in[A_max_pool_with_indices_backward_indices];
-	const struct meta pooled = *build_meta(v->b, at), plane = *vjp_meta(v, A_max_pool_with_indices_backward_self);
-	const int last = pooled.rank - dims_of(v->n->op);
+	const struct meta pooled = *build_meta(b, at), plane = *build_meta(b, g);
+	const int last = pooled.rank - ndim;
 	int64_t rows[5] = {0}, from[5] = {0};
-	if (!v->want[A_max_pool_with_indices_backward_grad_output])
-		return;
 	memcpy(rows, pooled.size, sizeof *rows * (size_t)last);
 	memcpy(from, plane.size, sizeof *from * (size_t)last);
 	rows[last] = from[last] = 1;
@@ -513,7 +509,14 @@ void vjp_max_pool_with_indices_backward(struct vjp *v)
 		rows[last] *= pooled.size[d];
 		from[last] *= plane.size[d];
 	}
-	const int k = meta_numel(&pooled) ? emit_view(v->b, at, rows, last + 1) : emit_reshape(v->b, at, rows, last + 1);
-	const int g = emit_reshape(v->b, v->g[0], from, last + 1);
-	v->grad[A_max_pool_with_indices_backward_grad_output] = emit_reshape(v->b, emit_gather(v->b, g, last, k), pooled.size, pooled.rank);
+	const int k = meta_numel(&pooled) ? emit_view(b, at, rows, last + 1) : emit_reshape(b, at, rows, last + 1);
+	return emit_reshape(b, emit_gather(b, emit_reshape(b, g, from, last + 1), last, k), pooled.size, pooled.rank);
+}
+
+/* Self gets zeros, which nothing computes. */
+void vjp_max_pool_with_indices_backward(struct vjp *v)
+{
+	if (v->want[A_max_pool_with_indices_backward_grad_output])
+		v->grad[A_max_pool_with_indices_backward_grad_output] =
+			pool_gathered(v->b, v->g[0], v->in[A_max_pool_with_indices_backward_indices], dims_of(v->n->op));
 }

@@ -665,6 +665,36 @@ static bool value_POOLED(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static int pooled_dims(const struct making *m) { return op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES ? 3 : 2; }
+
+static bool value_WINDOWS(struct world *w, struct making *m, int k)
+{
+	int64_t out[3];
+	const int n = pooled_dims(m);
+	if (meta_numel(&m->meta) == 0 && !w->alone)
+		return false;
+	for (int d = 0; d < n; d++)
+		out[d] = choose_int(w->c, 1, MIN(m->meta.size[m->meta.rank - n + d] + 1, n == 2 ? 7 : 4));
+	m->arg[k] = arg_ints(w->p, out, n);
+	return true;
+}
+
+static bool value_UNPOOLED(struct world *w, struct making *m, int k)
+{
+	int64_t out[3], stride[3] = {2, 2, 2}, padding[3] = {0, 0, 0};
+	const int n = pooled_dims(m);
+	if (m->arg[k].tag != ARG_NONE)
+		return true;
+	if (meta_numel(&m->meta) == 0 && !w->alone)
+		return false;
+	for (int d = 0; d < n; d++)
+		out[d] = MAX(m->meta.size[m->meta.rank - n + d], 1) + choose_int(w->c, 0, 3);
+	set_list(w, m, N_output_size, out, n);
+	set_list(w, m, N_stride, stride, n);
+	set_list(w, m, N_padding, padding, n);
+	return true;
+}
+
 /* One that divides n, small ones mostly. */
 static int64_t draw_part_of(struct world *w, int64_t n, int64_t most)
 {
