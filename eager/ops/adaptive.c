@@ -1,5 +1,5 @@
-/* adaptive.c: windows that are as many as is said: window i of m along a dim of size n is floor(i * n / m) to ceil((i + 1) * n / m), so that
- * some overlap. And the way back from the largest of windows, to planes whose sizes are stated. */
+/* adaptive.c: windows that are as many as is said: window i of m along a dim of size n is floor(i * n / m) to ceil((i + 1) * n / m), so
+ * that some overlap. And the way back from the largest of windows, to planes whose sizes are stated. */
 #include "eager/ops/body.h"
 #include "eager/ops/layout.h"
 #include "eager/ops/row_rules.h"

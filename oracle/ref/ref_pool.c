@@ -7,7 +7,7 @@
  * gradient.
  * Kernels on the CPU add an average in f32 for halves and round the quotient once; its gradient is a quotient in the tensor's dtype (by
  * the divisor in it: 257 is 256 in bf16), and each addition is rounded.
- * Adaptive windows: window i of m along a dim of size n covers floor(i * n / m) up to ceil((i + 1) * n / m). A sum is divided by the extents
+ * Adaptive windows: window i of m along a dim of size n covers floor(i * n / m) up to ceil((i + 1) * n / m). A sum is divided by extents
  * one after the other; of volumes of halves each addition is rounded, and results of volumes are contiguous. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"

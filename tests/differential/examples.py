@@ -200,7 +200,8 @@ class Example:
         if role == "windows":
             return [3, 4] if len(self.size) == 3 else [2, 3, 4]
         if role == "unpooled":
-            return {"output_size": [d + (i == 0) * (d + 1) for i, d in enumerate(self.size[1:])], "stride": [2, 2, 2], "padding": [0, 0, 0]}[name]
+            size = [2 * self.size[1] + 1, *self.size[2:]]
+            return {"output_size": size, "stride": [2, 2, 2], "padding": [0, 0, 0]}[name]
         if role == "pooled":
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]
