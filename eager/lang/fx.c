@@ -278,7 +278,20 @@ static void use_as_elements(struct prog *p, const struct node *n, int node)
 	const struct meta *self = node_meta(p, node_arg(n, N_self)->node);
 	int64_t k = 0;
 	if (p->node[node].op == OP_input && self->rank > 2)
-		p->node[node].arg[A_input_data] = pooled_data(p, n, self->size + self->rank - 2, node_meta(p, node), choose_next, &k);
+		p->node[node].arg[A_input_data] = pooled_data(p, n, self, node_meta(p, node), choose_next, &k);
+}
+
+static void use_as_places(struct prog *p, const struct node *n, int node)
+{
+	const struct meta *at = node_meta(p, node);
+	int64_t out[MAX_LIST], k = 0, room = 1, places = 1;
+	const int dims = node_ints(out, n, op_arg(n->op, N_output_size));
+	for (int d = 0; d < dims && dims < at->rank; d++) {
+		room *= out[d];
+		places *= at->size[at->rank - dims + d];
+	}
+	if (p->node[node].op == OP_input && room > 0)
+		p->node[node].arg[A_input_data] = pooled_distinct(p, MAX(places, 1), room, at, choose_next, &k);
 }
 
 void fx_positions(struct prog *p)
@@ -297,6 +310,8 @@ void fx_positions(struct prog *p)
 			int64_t along = dim < 0 ? 0 : n->arg[dim].i.value;
 			if (role == R_POOLED_AT)
 				use_as_elements(p, n, a->node);
+			else if (role == R_UNPOOLED_AT)
+				use_as_places(p, n, a->node);
 			else if (role == R_IDS)
 				use_as_position(p, a->node, size_along(self, 0), false, 0);
 			else if (role == R_LABELS)

@@ -141,7 +141,7 @@ struct param {
 	enum role role;
 	const char *like;  /* R_LIKE: name of the operator */
 	const char *words; /* K_STR: "none|tanh" */
-	int length;        /* K_BOOLS */
+	int length;        /* K_BOOLS; K_INTS: of the list that a number stands for, 0: two */
 	bool optional;     /* Tensor?, Index?: None allowed */
 	bool holes;        /* Tensor?[] */
 	bool kwonly;       /* after `*` */
@@ -181,6 +181,8 @@ extern const int op_nrows; /* NOPS of generated/op_id.h: who loops over all rows
 extern const struct op_info op_info[];
 extern const short op_counterpart[];                    /* see op_inplace: 1 + the row; 0: there is none */
 extern const signed char op_arg_place[][MAX_ARG_NAMES]; /* by row and N_<name>: position + 1, 0 if the row has no such argument */
+/* Entries of a list whose default is a number. */
+static inline int param_default_length(const struct param *q) { return q->length ? q->length : 2; }
 /* Position of argument N_<name> (enum arg_name of generated/op_args.h), -1 if the row has none. Where all rows that a function serves have
  * it at one position, that position is a constant there, A_<function>_<name>. */
 static inline int op_arg(int op, int name) { return op_arg_place[op][name] - 1; }

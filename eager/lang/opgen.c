@@ -199,7 +199,7 @@ static const char *suffixes(char *type, int *length, bool *optional, char *role,
 		if (!eat("]"))
 			fail("expected ']'");
 		*length = atoi(n);
-		list = true;
+		list = str_eq(type, "bool");
 	}
 	if (eat("<")) {
 		if (str_eq(type, "str"))

@@ -311,6 +311,8 @@ static const struct word words[] = {
 	{"unfolded", "body_unfolded", V_TENSOR, 4, {V_TENSOR, V_INTS, V_INTS, V_INTS}, 17},
 	{"nearest", "body_nearest", V_TENSOR, 3, {V_INT, V_INT, V_MAYBE_SCALAR}, 6},
 	{"across", "body_across", V_TENSOR, 3, {V_TENSOR, V_TENSOR, V_INT}, 4},
+	{"shared", "body_shared", V_TENSOR, 2, {V_INT, V_INT}, 7},
+	{"pooled", "body_pooled", V_INTS, 2, {V_TENSOR, V_INTS}, 0},
 	{"asked", "body_asked", V_BOOL, 2, {V_BOOLS, V_INT}, 0},
 	{"real", "body_real", V_REAL, 1, {V_SCALAR}, 0},
 	{"real_or", "body_real_or", V_REAL, 2, {V_MAYBE_SCALAR, V_REAL}, 0},

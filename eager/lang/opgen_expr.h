@@ -26,6 +26,7 @@
  *     bordered(x, p)  sizes of x with padding p;  mirrored(x, p), clamped(x, p): where in x's last dims, flat, each of their cells is from
  *     unfolded(x, kernel, dilation, stride)  where in the last two dims of x, flat, each tap of each window lies
  *     nearest(n, m, scale)  which of n each of m places is nearest to;  across(r, c, n): of each cell, such rows and columns, which are n
+ *     shared(n, m)  which of n places each of m windows has that divide them;  pooled(x, out): sizes of x, the last ones replaced
  *     asked(l, i)  entry i of a list of bools;  wanted(x): in a derivative: is the cotangent of argument x asked for?
  *     real(s)      the number that scalar s is;  real_or(s, x): x if it is None
  *     attention_scale(query, s): s, or what attention scales by if it is None

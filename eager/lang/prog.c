@@ -79,7 +79,8 @@ void prog_defaults(struct prog *p, int node)
 		}
 		case K_DIMS:
 		case K_INTS:
-			n->arg[k] = arg_ints(p, (const int64_t[]){q->dflt.i, q->dflt.i + (q->kind == K_DIMS)}, q->dflt.kind == SC_INT ? 2 : 0);
+			n->arg[k] = arg_ints(p, (const int64_t[]){q->dflt.i, q->dflt.i + (q->kind == K_DIMS), q->dflt.i},
+				q->dflt.kind == SC_INT ? param_default_length(q) : 0);
 			break;
 		default: BUG("%s.%s: no default of this kind", op->name, q->name);
 		}

@@ -402,7 +402,7 @@ bool expand_offsets(struct text_reader *r, int pool)
 	struct build b = {.p = r->p, .may_refuse = true};
 	struct node own;
 	const struct node *n = &r->p->node[pool];
-	const struct meta *m = node_meta(r->p, n->arg[A_max_pool2d_with_indices_self].node);
+	const struct meta *m = node_meta(r->p, n->arg[A_max_pool_with_indices_self].node);
 	bool read = true;
 	for (int k = 0; k < ARRAY_LEN(list); k++) {
 		read = read && node_ints(v, n, op_arg(n->op, list[k])) == 2;

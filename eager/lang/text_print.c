@@ -112,7 +112,7 @@ bool arg_is_default(const struct param *q, const struct arg *a)
 		for (int i = 0; i < a->n; i++)
 			if (a->ints[i].expr >= 0 || a->ints[i].value != q->dflt.i + (q->kind == K_DIMS ? i : 0))
 				return false;
-		return a->n == (q->dflt.kind == SC_INT ? 2 : 0);
+		return a->n == (q->dflt.kind == SC_INT ? param_default_length(q) : 0);
 	case ARG_SCALAR:
 		return a->scalar.kind == q->dflt.kind && (q->dflt.kind == SC_FLOAT ? a->scalar.f == q->dflt.f : a->scalar.i == q->dflt.i);
 	default: return false;

@@ -64,6 +64,8 @@ int body_clamped(struct build *b, int x, const struct ints *padding);
 int body_unfolded(struct build *b, int x, const struct ints *kernel, const struct ints *dilation, const struct ints *stride);
 int body_nearest(struct build *b, int64_t n, int64_t m, const struct scalar *scale);
 int body_across(struct build *b, int rows, int columns, int64_t n);
+int body_shared(struct build *b, int64_t n, int64_t m);
+struct ints body_pooled(const struct build *b, int x, const struct ints *out);
 bool body_asked(const struct build *b, const bool *l, int64_t i);
 double body_real(const struct build *b, struct scalar s);
 double body_real_or(const struct build *b, const struct scalar *s, double x);

@@ -1,14 +1,12 @@
-/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c state in lists. One or two dims of a convolution
- * are taken as three, the first of size 1. */
+/* window.h: how a window slides over the last dims of a tensor: what the rows of window.c and pool.c state in lists. One or two dims are
+ * taken as three, the first of size 1. */
 #ifndef SCATTERPROOF_WINDOW_H
 #define SCATTERPROOF_WINDOW_H
 
 #include "eager/lang/prog.h"
 
-enum {
-	SLIDING_DIMS = 3,
-	POOLED_DIMS = 2 /* of a pool; its third is not there */
-};
+enum { SLIDING_DIMS = 3 };
+struct build;
 struct sliding {
 	int ndim;                                                          /* as the row has them: 1 to 3 */
 	int64_t in[SLIDING_DIMS], kernel[SLIDING_DIMS], out[SLIDING_DIMS]; /* sizes */
@@ -34,16 +32,20 @@ static inline int64_t sliding_numel(const int64_t size[SLIDING_DIMS]) { return s
 /* Of a row that the shape rule takes. */
 struct convolution convolution_of(const struct node *n, const struct meta *input, const struct meta *weight);
 
-/* Windows over the last two dims, each of which gives one number. With ceil_mode the last ones may stand out beyond the padding. */
+/* Windows over the last two or three dims, each of which gives one number. With ceil_mode the last ones may stand out beyond the
+ * padding. */
 struct pool {
 	struct sliding s;
-	int64_t planes; /* all that is before these dims */
+	int64_t planes; /* what is before these dims; a volume is a plane, too */
 	bool padding_counts;
 	int64_t divisor; /* 0: none is stated */
 };
 /* The same; self: what is pooled. */
 struct pool pool_of(const struct node *n, const struct meta *self);
-/* What the sum of a window is divided by: how many of its places are inside, or inside and in the padding, or what is stated. */
-int64_t pool_divisor(const struct pool *p, int64_t row, int64_t col);
+/* What the sum of that window of a plane is divided by: its places inside, or inside and in the padding, or what is stated. */
+int64_t pool_divisor(const struct pool *p, int64_t window);
+
+/* A derivative: g, of planes of ndim dims, where indices that count each plane's elements say. */
+int pool_gathered(struct build *b, int g, int at, int ndim);
 
 #endif

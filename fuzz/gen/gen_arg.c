@@ -643,24 +643,55 @@ static bool value_POOLED(struct world *w, struct making *m, int k)
 	static const int64_t divisors[] = {2, 3, 1, 5, -2};
 	const struct meta *self = &m->meta;
 	const struct param *q = param_of(m, k);
-	int64_t kernel[2], stride[2], padding[2], dilation[2];
+	int64_t kernel[3], stride[3], padding[3], dilation[3];
+	const int n = op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES ? 3 : 2;
 	if (q->kind == K_BOOL)
 		m->arg[k] = arg_bool(choose_chance(w->c, 50));
 	if (q->kind == K_INT && choose_chance(w->c, 25))
 		m->arg[k] = arg_int(divisors[choose_below(w->c, ARRAY_LEN(divisors))]);
 	if (q->kind != K_INTS || m->arg[k].tag != ARG_NONE)
 		return true;
-	for (int d = 0; d < 2; d++) {
-		const int64_t size = self->size[self->rank - 2 + d];
+	for (int d = 0; d < n; d++) {
+		const int64_t size = self->size[self->rank - n + d];
 		if (size == 0 && !w->alone)
 			return false;
 		const struct slide s = draw_pooled(w, MAX(size, 1), op_arg(m->op, N_dilation) >= 0);
 		kernel[d] = s.kernel, stride[d] = s.stride, padding[d] = s.padding, dilation[d] = s.dilation;
 	}
-	set_list(w, m, N_kernel_size, kernel, 2);
-	set_list(w, m, N_stride, stride, choose_chance(w->c, 25) ? 0 : 2);
-	set_list(w, m, N_padding, padding, 2);
-	set_list(w, m, N_dilation, dilation, 2);
+	set_list(w, m, N_kernel_size, kernel, n);
+	set_list(w, m, N_stride, stride, choose_chance(w->c, 25) ? 0 : n);
+	set_list(w, m, N_padding, padding, n);
+	set_list(w, m, N_dilation, dilation, n);
+	return true;
+}
+
+static int pooled_dims(const struct making *m) { return op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES ? 3 : 2; }
+
+static bool value_WINDOWS(struct world *w, struct making *m, int k)
+{
+	int64_t out[3];
+	const int n = pooled_dims(m);
+	if (meta_numel(&m->meta) == 0 && !w->alone)
+		return false;
+	for (int d = 0; d < n; d++)
+		out[d] = choose_int(w->c, 1, MIN(m->meta.size[m->meta.rank - n + d] + 1, n == 2 ? 7 : 4));
+	m->arg[k] = arg_ints(w->p, out, n);
+	return true;
+}
+
+static bool value_UNPOOLED(struct world *w, struct making *m, int k)
+{
+	int64_t out[3], stride[3] = {2, 2, 2}, padding[3] = {0, 0, 0};
+	const int n = pooled_dims(m);
+	if (m->arg[k].tag != ARG_NONE)
+		return true;
+	if (meta_numel(&m->meta) == 0 && !w->alone)
+		return false;
+	for (int d = 0; d < n; d++)
+		out[d] = MAX(m->meta.size[m->meta.rank - n + d], 1) + choose_int(w->c, 0, 3);
+	set_list(w, m, N_output_size, out, n);
+	set_list(w, m, N_stride, stride, n);
+	set_list(w, m, N_padding, padding, n);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "eager/lang/pooled.h"
 #include "eager/lang/edit.h"
 #include "eager/lang/stated.h"
 #include "fuzz/gen/gen_internal.h"
@@ -98,8 +99,8 @@ static bool is_unchecked(int op)
 	bool whole = false;
 	for (int k = 0; k < op_info[op].nparam; k++)
 		whole |= op_info[op].param[k].role == R_WHOLE;
-	return (whole && op_has(op, T_ACCUMULATES)) || op == OP_max_pool2d_with_indices
-		|| op == OP_max_pool2d_with_indices_backward; /* a window without an element has an index that is none */
+	return (whole && op_has(op, T_ACCUMULATES)) || pooled_is_read(op) || op == OP_max_pool2d_with_indices
+		|| op == OP_max_pool3d_with_indices; /* a window without an element has an index that is none */
 }
 
 /* PyTorch 2.11 ends its process for an integer range of a step of 0.5. */
@@ -164,11 +165,11 @@ static bool wrong_sizes(struct world *w, struct node *input)
 /* PyTorch 2.11's kernel does not look at the number of samples, and writes beyond its result. */
 static bool takes_any_samples(int op) { return op == OP_avg_pool2d_backward; }
 
-/* Those of batch norm and attention look at no sizes of other operands: they read beyond them. */
+/* Those of batch norm, attention and adaptive averages' gradients look at no sizes of other operands: they read beyond them. */
 static bool reads_any_sizes(int op)
 {
 	return op == OP_batch_norm_functional || op == OP_batch_norm_no_training || op == OP_batch_norm_no_stats || op == OP_attention_for_cpu
-		|| op == OP_attention_for_cpu_backward;
+		|| op == OP_attention_for_cpu_backward || op == OP_adaptive_avg_pool2d_backward || op == OP_adaptive_avg_pool3d_backward;
 }
 
 /* Kernels of these check what is in range; those of embeddings do not. */

@@ -765,15 +765,52 @@ static int operand_POOLED_AT(struct world *w, struct making *m, const struct par
 	struct shape s;
 	(void)q;
 	memcpy(pooled.arg, m->arg, sizeof m->arg);
-	if (!like_shape(w, m, OP_max_pool2d_with_indices, &s) || gen_numel(&s) > 4 * w->max_numel)
+	const bool volumes = op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES;
+	if (op_arg(m->op, N_kernel_size) < 0)
+		s = shape_of(node_meta(w->p, m->arg[op_arg(m->op, N_grad_output)].node));
+	else if (!like_shape(w, m, volumes ? OP_max_pool3d_with_indices : OP_max_pool2d_with_indices, &s))
 		return -1;
-	const int64_t *plane = m->meta.size + m->meta.rank - 2;
+	if (gen_numel(&s) > 4 * w->max_numel)
+		return -1;
 	const int node = add_input(
 		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
 	if (node < 0)
 		return -1;
-	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, plane, node_meta(w->p, node), choose_between, w);
+	w->p->node[node].arg[A_input_data] = pooled_data(w->p, &pooled, &m->meta, node_meta(w->p, node), choose_between, w);
 	w->fact[node].usable = false; /* of these windows alone */
+	return node;
+}
+
+static int operand_ADAPTED(struct world *w, struct making *m, const struct param *q)
+{
+	struct shape s = shape_of(&m->meta);
+	const int n = op_info[m->op].param[op_arg(m->op, N_self)].role == R_VOLUMES ? 3 : 2;
+	if (meta_numel(&m->meta) == 0)
+		return -1;
+	for (int d = s.rank - n; d < s.rank; d++)
+		s.size[d] = choose_int(w->c, 1, MIN(s.size[d] + 1, n == 2 ? 7 : 4));
+	return operand(w, m, q, m->meta.dtype, s, FIT_SAME);
+}
+
+/* Elements of planes, none twice: which of two values would be left is open. */
+static int operand_UNPOOLED_AT(struct world *w, struct making *m, const struct param *q)
+{
+	const struct shape s = shape_of(&m->meta);
+	const struct arg *out = &m->arg[op_arg(m->op, N_output_size)];
+	(void)q;
+	if (gen_numel(&s) > 4 * w->max_numel)
+		return -1;
+	const int node = add_input(
+		w, &s, &(struct input_spec){.dtype = DT_I64, .no_grad = true, .no_overlap = true, .row_major = !w->alone, .fill = "dyadic"});
+	if (node < 0)
+		return -1;
+	int64_t room = 1, places = 1;
+	for (int d = 0; d < out->n; d++) {
+		room *= out->ints[d].value;
+		places *= s.size[s.rank - out->n + d];
+	}
+	w->p->node[node].arg[A_input_data] = pooled_distinct(w->p, places, room, node_meta(w->p, node), choose_between, w);
+	w->fact[node].usable = false;
 	return node;
 }
 

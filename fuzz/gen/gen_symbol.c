@@ -3,6 +3,7 @@
  * found out by binding every call and validating the result: what does not stays as it was. */
 #include "fuzz/gen/gen_symbol.h"
 
+#include "eager/lang/pooled.h"
 #include "eager/lang/edit.h"
 #include "eager/lang/fill.h"
 #include "eager/lang/stated.h"
@@ -120,10 +121,12 @@ static void size_calls(struct world *w, struct prog *p, int sym, int64_t value)
 static bool planes_fit(const struct prog *p, const struct prog *call, int node)
 {
 	const struct node *n = &p->node[node];
-	if (n->op != OP_max_pool2d_with_indices_backward)
-		return true;
-	const int self = n->arg[A_max_pool2d_with_indices_backward_self].node;
-	return meta_same_sizes(node_meta(p, self), node_meta(call, self));
+	for (int k = 0; k < op_info[n->op].nparam && pooled_is_read(n->op); k++) {
+		const int of = n->arg[k].tag == ARG_TENSOR ? n->arg[k].node : -1;
+		if (of >= 0 && !meta_same_sizes(node_meta(p, of), node_meta(call, of)))
+			return false;
+	}
+	return true;
 }
 
 /* Positions that are data were drawn for the program's own sizes. */

@@ -1,6 +1,7 @@
 /* mutate.c: a mutant is a replay of its parent's rows through the generator, with changes at some of them. */
 #include "fuzz/gen/mutate.h"
 
+#include "eager/lang/pooled.h"
 #include "eager/lang/fill.h"
 #include "eager/lang/shrink_size.h"
 #include "eager/lang/vary.h"
@@ -557,7 +558,7 @@ static bool computes_positions(const struct prog *p, const struct node *n)
 bool names_elements(const struct prog *p)
 {
 	for (int i = 0; i < p->nnode; i++)
-		if (p->node[i].op == OP_max_pool2d_with_indices_backward || computes_positions(p, &p->node[i]))
+		if (pooled_is_read(p->node[i].op) || computes_positions(p, &p->node[i]))
 			return true;
 	return false;
 }

@@ -71,7 +71,7 @@ struct lic_rule {
 	const struct licence_row *row; /* that gave it */
 };
 
-enum { MAX_OWN = 24 };
+enum { MAX_OWN = 48 };
 struct licence_profile {
 	const struct licence_kernels *kernels;
 	enum licence_device device;

@@ -1,9 +1,14 @@
-/* ref_pool.c: pools of planes, the last two dims. One list for each window: the elements inside, from which follow the sum or the largest.
+/* ref_pool.c: pools of planes, the last two dims, and of volumes, the last three; a plane is a volume of depth 1. One list for each window:
+ * the elements inside, from which follow the sum or the largest.
  *
  * PyTorch (2.11.0, 2.15.0; measured): windows begin inside or in the padding before, and with ceil_mode the last one may stand out; what
- * an average divides by is clipped at the padding's end all the same. Results lie as self does where that suggests channels-last.
+ * an average divides by is clipped at the padding's end all the same. Results lie as self does where that suggests channels-last, those of
+ * volumes if they have elements; volumes without samples do if samples of one volume were channels-last, and backward looks at the
+ * gradient.
  * Kernels on the CPU add an average in f32 for halves and round the quotient once; its gradient is a quotient in the tensor's dtype (by
- * the divisor in it: 257 is 256 in bf16), and each addition is rounded. */
+ * the divisor in it: 257 is 256 in bf16), and each addition is rounded.
+ * Adaptive windows: window i of m along a dim of size n covers floor(i * n / m) up to ceil((i + 1) * n / m). A sum is divided by extents
+ * one after the other; of volumes of halves each addition is rounded, and results of volumes are contiguous. */
 #include "oracle/ref/shape.h"
 #include "oracle/ref/row_rules.h"
 #include "generated/op_id.h"
@@ -13,8 +18,9 @@ struct pools {
 	int rank;
 	int64_t size[MAX_RANK]; /* of the result */
 	int64_t planes, windows;
-	int64_t in[2], kernel[2], stride[2], padding[2], dilation[2], out[2];
-	bool with_padding;
+	int n; /* dims that are pooled, the last of each list */
+	int64_t in[3], kernel[3], stride[3], padding[3], dilation[3], out[3];
+	bool with_padding, adaptive;
 	int64_t divisor;
 };
 
@@ -26,15 +32,15 @@ static const struct arg *argument(const struct ref_ctx *c, int name)
 	return k < 0 ? NULL : &c->n->arg[k];
 }
 
-static bool read_pair(struct ref_ctx *c, int64_t to[2], int name, const char *what, const int64_t *none)
+static bool read_list(struct ref_ctx *c, const struct pools *p, int64_t to[3], int name, const char *what, const int64_t *none)
 {
 	const struct arg *a = argument(c, name);
 	if (!a)
 		return true;
-	if (a->n > 2 || (a->n == 0 && !none))
+	if ((a->n != p->n && a->n != 1) && (a->n || !none))
 		return err_set(c->err, "%s: %s of %d values", op_info[c->n->op].name, what, a->n);
-	for (int d = 0; d < 2; d++) {
-		to[d] = a->n == 0 ? none[d] : a->ints[a->n == 1 ? 0 : d].value;
+	for (int d = 3 - p->n; d < 3; d++) {
+		to[d] = a->n == 0 ? none[d] : a->ints[a->n == 1 ? 0 : d - (3 - p->n)].value;
 		if (to[d] > INT32_MAX || to[d] < -INT32_MAX)
 			return ref_unsupported(c, "a %s of %lld", what, (long long)to[d]);
 	}
@@ -71,35 +77,42 @@ static bool read_window(struct ref_ctx *c, struct pools *p, int d, bool ceil)
 			c->err, "%s: a kernel of %lld does not fit into %lld", op_info[c->n->op].name, (long long)p->kernel[d], (long long)p->in[d]);
 }
 
-static bool read_self(struct ref_ctx *c, const struct meta *m)
+/* Volumes without samples: their channels are taken for samples. */
+static bool has_format(struct ref_ctx *c, const struct meta *m, int n)
 {
-	bool valid = m->rank == 3 || m->rank == 4;
-	for (int d = m->rank == 4; valid && d < m->rank; d++)
-		valid = m->size[d] > 0;
-	return valid
-		|| err_set(c->err, "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:%s",
+	return n == 2 || m->rank == 5 || shape_format(m) == 0
+		|| err_set(c->err, "Unsupported memory format. Supports only ChannelsLast3d, Contiguous");
+}
+
+static bool read_self(struct ref_ctx *c, const struct meta *m, int n)
+{
+	if (!shape_is_samples(m, n + 1))
+		return err_set(c->err, "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for input, but got:%s", n + 1, n + 2,
 			shape_text(c, m->size, m->rank));
+	return has_format(c, m, n);
 }
 
 static bool read_pools(struct ref_ctx *c, struct pools *p, const struct meta *m)
 {
-	*p = (struct pools){.dt = m->dtype, .rank = m->rank, .planes = 1, .dilation = {1, 1}, .with_padding = true};
-	if (!read_pair(c, p->kernel, N_kernel_size, "kernel_size", NULL) || !read_pair(c, p->stride, N_stride, "stride", p->kernel)
-		|| !read_pair(c, p->padding, N_padding, "padding", NULL) || !read_pair(c, p->dilation, N_dilation, "dilation", NULL)
-		|| !read_divisor(c, p) || !read_self(c, m))
+	*p = (struct pools){.dt = m->dtype, .rank = m->rank, .planes = 1, .n = ref_dims_named(c), .with_padding = true};
+	for (int d = 0; d < 3; d++)
+		p->in[d] = p->out[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
+	if (!read_list(c, p, p->kernel, N_kernel_size, "kernel_size", NULL) || !read_list(c, p, p->stride, N_stride, "stride", p->kernel)
+		|| !read_list(c, p, p->padding, N_padding, "padding", NULL) || !read_list(c, p, p->dilation, N_dilation, "dilation", NULL)
+		|| !read_divisor(c, p) || !read_self(c, m, p->n))
 		return false;
 	if (argument(c, N_count_include_pad))
 		p->with_padding = argument(c, N_count_include_pad)->b;
 	memcpy(p->size, m->size, sizeof p->size);
-	for (int d = 0; d < m->rank - 2; d++)
+	for (int d = 0; d < m->rank - p->n; d++)
 		p->planes *= m->size[d];
-	for (int d = 0; d < 2; d++) {
-		p->in[d] = m->size[m->rank - 2 + d];
+	for (int d = 3 - p->n; d < 3; d++) {
+		p->in[d] = m->size[m->rank - 3 + d];
 		if (!read_window(c, p, d, argument(c, N_ceil_mode)->b))
 			return false;
-		p->size[m->rank - 2 + d] = p->out[d];
+		p->size[m->rank - 3 + d] = p->out[d];
 	}
-	p->windows = p->planes * p->out[0] * p->out[1];
+	p->windows = p->planes * p->out[0] * p->out[1] * p->out[2];
 	return true;
 }
 
@@ -112,9 +125,26 @@ struct inside {
 	int64_t n;
 };
 
+/* Along one dim: the places inside of window `at`. */
+static int places_along(int64_t *place, const struct pools *p, int d, int64_t window)
+{
+	const int64_t from = p->adaptive ? window * p->in[d] / p->out[d] : window * p->stride[d] - p->padding[d];
+	int n = 0;
+	for (int64_t at = from; p->adaptive && at * p->out[d] < (window + 1) * p->in[d]; at++)
+		place[n++] = at;
+	if (p->adaptive)
+		return n;
+	for (int64_t k = 0, at = from; k < p->kernel[d]; k++, at += p->dilation[d])
+		if (at >= 0 && at < p->in[d])
+			place[n++] = at;
+	return n;
+}
+
 static bool find_inside(struct ref_ctx *c, struct inside *in, const struct pools *p)
 {
-	const int64_t taps = p->kernel[0] * p->kernel[1];
+	int64_t taps = 1, *place[3], k = 0;
+	for (int d = 0; d < 3; d++)
+		taps = p->kernel[d] > c->t->limit.entries ? p->kernel[d] : MIN(taps, c->t->limit.entries) * p->kernel[d];
 	if (c->t->over || taps > c->t->limit.entries || p->windows > c->t->limit.entries / MAX(taps, 1)) {
 		c->t->over = true;
 		return ref_unsupported(c, "too many scalars");
@@ -122,24 +152,53 @@ static bool find_inside(struct ref_ctx *c, struct inside *in, const struct pools
 	in->start = ARENA_NEW(c->t->arena, uint32_t, p->windows + 1);
 	in->cell = ARENA_NEW(c->t->arena, int64_t, p->windows * taps + 1);
 	in->n = 0;
-	int64_t k = 0;
-	for (int64_t plane = 0; plane < p->planes; plane++)
-		for (int64_t row = -p->padding[0]; row < p->out[0] * p->stride[0] - p->padding[0]; row += p->stride[0])
-			for (int64_t col = -p->padding[1]; col < p->out[1] * p->stride[1] - p->padding[1]; col += p->stride[1], k++) {
-				in->start[k] = (uint32_t)in->n;
-				for (int64_t i = row; i < row + p->kernel[0] * p->dilation[0]; i += p->dilation[0])
-					for (int64_t j = col; j < col + p->kernel[1] * p->dilation[1]; j += p->dilation[1])
-						if (i >= 0 && i < p->in[0] && j >= 0 && j < p->in[1])
-							in->cell[in->n++] = (plane * p->in[0] + i) * p->in[1] + j;
-			}
+	for (int d = 0; d < 3; d++)
+		place[d] = ARENA_NEW(c->t->arena, int64_t, p->kernel[d]);
+	for (; k < p->windows; k++) {
+		int n[3];
+		int64_t rest = k;
+		for (int d = 2; d >= 0; rest /= p->out[d--])
+			n[d] = places_along(place[d], p, d, rest % p->out[d]);
+		in->start[k] = (uint32_t)in->n;
+		for (int x = 0; x < n[0]; x++)
+			for (int y = 0; y < n[1]; y++)
+				for (int z = 0; z < n[2]; z++)
+					in->cell[in->n++] = ((rest * p->in[0] + place[0][x]) * p->in[1] + place[1][y]) * p->in[2] + place[2][z];
+	}
 	in->start[p->windows] = (uint32_t)in->n;
 	return true;
 }
 
-/* Strides of a fresh tensor like self in those sizes; false: contiguous. */
-static bool lies_as(int64_t stride[MAX_RANK], const struct meta *self, const int64_t *size)
+static int64_t plane_of(const struct pools *p) { return p->in[0] * p->in[1] * p->in[2]; }
+
+/* Would samples of one such volume be channels-last, and do its elements not lie row by row? */
+static bool is_one_channels_last(const struct meta *m)
 {
-	return self->rank == 4 && shape_channels_last(stride, size, self->rank, shape_format(self));
+	struct meta one = *m;
+	one.rank = m->rank + 1;
+	one.size[0] = 1;
+	one.stride[0] = 0;
+	memcpy(one.size + 1, m->size, sizeof *m->size * (size_t)m->rank);
+	memcpy(one.stride + 1, m->stride, sizeof *m->stride * (size_t)m->rank);
+	return shape_in_format(&one, FORMAT_CHANNELS_LAST_3D) && !shape_in_format(m, FORMAT_CONTIGUOUS);
+}
+
+/* Strides of a fresh tensor like m in those sizes; false: contiguous. */
+static bool lies_as(int64_t stride[MAX_RANK], const struct pools *p, const struct meta *m, const int64_t *size)
+{
+	int64_t one[MAX_RANK] = {1}, there[MAX_RANK];
+	if ((p->n == 3 || p->adaptive) && p->planes == 0)
+		return false;
+	if (p->n == 3 && p->adaptive)
+		return false;
+	if (m->rank == p->n + 2)
+		return shape_channels_last(stride, size, m->rank, shape_format(m));
+	if (p->n == 2 || !is_one_channels_last(m))
+		return false;
+	memcpy(one + 1, size, sizeof *size * (size_t)m->rank);
+	shape_channels_last(there, one, m->rank + 1, m->rank + 1);
+	memcpy(stride, there + 1, sizeof *stride * (size_t)m->rank);
+	return true;
 }
 
 /* ---- averages ---- */
@@ -153,7 +212,10 @@ static int64_t counted(const struct pools *p, int d, int64_t at)
 
 static int64_t divisor_of(const struct pools *p, int64_t window)
 {
-	return p->divisor ? p->divisor : counted(p, 0, window / p->out[1] % p->out[0]) * counted(p, 1, window % p->out[1]);
+	int64_t n = 1;
+	for (int d = 2; d >= 0; window /= p->out[d--])
+		n *= counted(p, d, window % p->out[d]);
+	return p->divisor ? p->divisor : n;
 }
 
 /* As numbers of dtype dt, by window. NULL: one is none, and kernels differ in whether they round it (c->unsupported). */
@@ -163,7 +225,7 @@ static const sid *divisors(struct ref_ctx *c, const struct pools *p, enum dtype 
 	for (int64_t k = 0; k < p->windows && !c->t->over; k++) {
 		const int64_t v = divisor_of(p, k);
 		bool found = false;
-		for (int64_t j = k - 1; j >= 0 && j >= k - p->out[1] - 1 && !found; j--)
+		for (int64_t j = k - 1; j >= 0 && j >= k - p->out[2] - 1 && !found; j--)
 			if ((found = divisor_of(p, j) == v))
 				ids[k] = ids[j];
 		if (!found)
@@ -217,18 +279,18 @@ REFERENCE(avg_pool2d, ANEW)
 	sid first = quotients(c, &p, wide, in.start, ref_cast(c, entry, in.n, wide), ref_cast(c, by, p.windows, wide));
 	if (c->grad && wide != p.dt)
 		first = grafted(c, first, quotients(c, &p, p.dt, in.start, entry, by), p.dt, p.windows);
-	return ref_out_block(c, 0, p.dt, p.size, p.rank, lies_as(stride, m, p.size) ? stride : NULL, first);
+	return ref_out_block(c, 0, p.dt, p.size, p.rank, lies_as(stride, &p, m, p.size) ? stride : NULL, first);
 }
 
 /* What goes backward has the result's sizes and self's dtype. */
 static bool fits_result(struct ref_ctx *c, const struct pools *p, const struct meta *grad)
 {
-	if (grad->rank != p->rank || !shape_equal(grad->size + p->rank - 3, 3, p->size + p->rank - 3, 3))
+	const bool same = grad->rank == p->rank && shape_equal(grad->size + p->rank - 3, 3, p->size + p->rank - 3, 3);
+	if (grad->rank != p->rank || (!same && p->n == 2))
 		return err_set(c->err, "%s: a gradient of size %s for a result of size %s", op_info[c->n->op].name,
 			shape_text(c, grad->size, grad->rank), shape_text(c, p->size, p->rank));
-	if (grad->size[0] != p->size[0])
-		return ref_unsupported(
-			c, "a gradient of %lld samples for %lld: 2.11.0 does not look", (long long)grad->size[0], (long long)p->size[0]);
+	if (!same || grad->size[0] != p->size[0] || grad->size[1] != p->size[1])
+		return ref_unsupported(c, "a gradient of sizes %s, of which 2.11.0 reads what is not there", shape_text(c, grad->size, grad->rank));
 	return grad->dtype == p->dt
 		|| err_set(c->err, "%s of %s and %s", op_info[c->n->op].name, dtype_info[grad->dtype].torch, dtype_info[p->dt].torch);
 }
@@ -265,7 +327,7 @@ REFERENCE(avg_pool2d_backward, ANEW)
 		const sid *there = ref_cast(c, sum, meta_numel(m), p.dt);
 		first = grafted(c, first, there[0], p.dt, meta_numel(m));
 	}
-	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
+	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, &p, m, m->size) ? stride : NULL, first);
 }
 
 /* ---- the largest ---- */
@@ -324,75 +386,321 @@ static sid index_of(struct ref_ctx *c, const struct inside *in, int64_t plane, i
 	return tape_sets(c->t, DT_I64, &set, 1);
 }
 
-REFERENCE(max_pool2d_with_indices, ANEW)
+static bool largest_of(struct ref_ctx *c, const struct pools *p, struct inside *in, const struct meta *m, const struct ref_tensor *self)
 {
-	const struct meta *m = meta_of(c, A_max_pool2d_with_indices_self);
+	int64_t stride[MAX_RANK];
+	c->t->result = TAPE_EVERY;
+	const sid *own = ref_copies(c, ref_ids(c, self), meta_numel(m), p->dt);
+	if (!leave_nans(c, in, p, own))
+		return false;
+	sid *entry = tape_ids(c->t, in->n), *index = tape_ids(c->t, p->windows);
+	for (int64_t k = 0; k < in->n; k++)
+		entry[k] = own[in->cell[k]];
+	const int64_t *lies = lies_as(stride, p, m, p->size) ? stride : NULL;
+	c->t->result = 0;
+	if (!ref_out_block(c, 0, p->dt, p->size, p->rank, lies, tape_nary(c->t, SF_KMAX, p->dt, in->start, entry, p->windows, PICK_FIRST)))
+		return false;
+	c->t->result = 1;
+	const sid place = tape_nary(c->t, SF_KARGMAX, DT_I64, in->start, entry, p->windows, PICK_FIRST);
+	for (int64_t k = 0; k < p->windows && !c->t->over; k++)
+		if (!(index[k] = index_of(c, in, plane_of(p), k, place + (sid)k)))
+			return ref_unsupported(c, "an index that is open among too many");
+	return ref_out_ids(c, 1, DT_I64, p->size, p->rank, lies, index);
+}
+
+REFERENCE(max_pool_with_indices, ANEW)
+{
+	const struct meta *m = meta_of(c, A_max_pool_with_indices_self);
 	struct pools p;
 	struct inside in;
-	int64_t stride[MAX_RANK];
 	if (!read_pools(c, &p, m) || !find_inside(c, &in, &p))
 		return false;
 	if (p.dt == DT_B8 || dtype_info[p.dt].rows != DR_FULL)
-		return err_set(c->err, "\"max_pool2d\" not implemented for '%s'", dtype_info[p.dt].c10);
-	c->t->result = TAPE_EVERY;
-	const sid *own = ref_copies(c, ref_ids(c, c->in[A_max_pool2d_with_indices_self]), meta_numel(m), p.dt);
-	if (!leave_nans(c, &in, &p, own))
-		return false;
-	sid *entry = tape_ids(c->t, in.n), *index = tape_ids(c->t, p.windows);
-	for (int64_t k = 0; k < in.n; k++)
-		entry[k] = own[in.cell[k]];
-	const int64_t *lies = lies_as(stride, m, p.size) ? stride : NULL;
-	c->t->result = 0;
-	if (!ref_out_block(c, 0, p.dt, p.size, p.rank, lies, tape_nary(c->t, SF_KMAX, p.dt, in.start, entry, p.windows, PICK_FIRST)))
-		return false;
-	c->t->result = 1;
-	const sid place = tape_nary(c->t, SF_KARGMAX, DT_I64, in.start, entry, p.windows, PICK_FIRST);
-	for (int64_t k = 0; k < p.windows && !c->t->over; k++)
-		if (!(index[k] = index_of(c, &in, p.in[0] * p.in[1], k, place + (sid)k)))
-			return ref_unsupported(c, "an index that is open among too many");
-	return ref_out_ids(c, 1, DT_I64, p.size, p.rank, lies, index);
+		return err_set(c->err, "\"max_pool%dd\" not implemented for '%s'", p.n, dtype_info[p.dt].c10);
+	return largest_of(c, &p, &in, m, c->in[A_max_pool_with_indices_self]);
 }
 
 /* Do the windows of each plane step evenly through memory? PyTorch's second derivative needs them so. */
-static bool is_viewed_by_plane(const struct meta *m)
+static bool is_viewed_by_plane(const struct meta *m, int n)
 {
 	int64_t size[MAX_RANK], stride[MAX_RANK];
+	const int last = m->rank - n;
 	memcpy(size, m->size, sizeof size);
-	size[m->rank - 2] *= size[m->rank - 1];
-	return meta_numel(m) == 0 || shape_view(stride, m, size, m->rank - 1);
+	for (int d = last + 1; d < m->rank; d++)
+		size[last] *= size[d];
+	return meta_numel(m) == 0 || shape_view(stride, m, size, last + 1);
 }
 
-REFERENCE(max_pool2d_with_indices_backward, ANEW)
+/* Each gradient to the element of its window that the index names; the result lies like `like`. */
+static bool handed_out(struct ref_ctx *c, const struct pools *p, struct inside *in, const struct meta *m, const struct meta *like,
+	const struct ref_tensor *indices, const struct ref_tensor *gradient)
 {
-	const struct meta *m = meta_of(c, A_max_pool2d_with_indices_backward_self),
-					  *ix = meta_of(c, A_max_pool2d_with_indices_backward_indices);
+	int64_t stride[MAX_RANK];
+	const int64_t *at = ref_ints(c, indices), plane = plane_of(p);
+	if (!at)
+		return false;
+	for (int64_t k = 0; k < p->windows; k++) { /* one entry of each window is left, the one that its index names */
+		const int64_t cell = k * p->planes / p->windows * plane + at[k];
+		bool found = false;
+		for (uint32_t i = in->start[k]; i < in->start[k + 1]; i++)
+			found = found || in->cell[i] == cell;
+		if (!found || at[k] < 0 || at[k] >= plane)
+			return ref_unsupported(c, "an index outside of its window: kernels do not look");
+		in->cell[k] = cell;
+	}
+	const sid *grad = ref_ids(c, gradient);
+	const sid first = ref_sums_at(c, p->dt, in->cell, grad, p->windows, meta_numel(m));
+	return ref_out_block(c, 0, p->dt, m->size, m->rank, lies_as(stride, p, like, m->size) ? stride : NULL, first);
+}
+
+REFERENCE(max_pool_with_indices_backward, ANEW)
+{
+	const struct meta *m = meta_of(c, A_max_pool_with_indices_backward_self),
+					  *of = meta_of(c, A_max_pool_with_indices_backward_grad_output),
+					  *ix = meta_of(c, A_max_pool_with_indices_backward_indices);
 	struct pools p;
 	struct inside in;
-	int64_t stride[MAX_RANK];
 	if (!read_pools(c, &p, m))
 		return false;
 	if (!dtype_is_float(p.dt) || dtype_info[p.dt].rows != DR_FULL)
-		return err_set(c->err, "\"max_pool2d_backward\" not implemented for '%s'", dtype_info[p.dt].c10);
-	if (!fits_result(c, &p, meta_of(c, A_max_pool2d_with_indices_backward_grad_output)))
+		return err_set(c->err, "\"max_pool%dd_backward\" not implemented for '%s'", p.n, dtype_info[p.dt].c10);
+	if (!fits_result(c, &p, of) || !has_format(c, of, p.n))
 		return false;
 	if (!shape_equal(ix->size, ix->rank, p.size, p.rank) || ix->dtype != DT_I64)
-		return err_set(c->err, "max_pool2d_with_indices_backward: indices of size %s, %s", shape_text(c, ix->size, ix->rank),
-			dtype_info[ix->dtype].torch);
-	if (ref_has_grad(c->r, c->in[A_max_pool2d_with_indices_backward_grad_output]) && !is_viewed_by_plane(ix))
+		return err_set(
+			c->err, "a pool's gradient at indices of size %s, %s", shape_text(c, ix->size, ix->rank), dtype_info[ix->dtype].torch);
+	if (ref_has_grad(c->r, c->in[A_max_pool_with_indices_backward_grad_output]) && !is_viewed_by_plane(ix, p.n))
 		return ref_unsupported(c, "a derivative that views indices across their strides");
-	const int64_t *at = ref_ints(c, c->in[A_max_pool2d_with_indices_backward_indices]), plane = p.in[0] * p.in[1];
-	if (!at || !find_inside(c, &in, &p))
+	return find_inside(c, &in, &p)
+		&& handed_out(c, &p, &in, m, m->rank == 4 && p.n == 3 ? of : m, c->in[A_max_pool_with_indices_backward_indices],
+			c->in[A_max_pool_with_indices_backward_grad_output]);
+}
+
+/* ---- windows that are as many as is said ---- */
+
+/* self has the sizes m, the result, or the gradient of one, `out`. */
+static bool read_adaptive(struct ref_ctx *c, struct pools *p, const struct meta *m, const int64_t *out)
+{
+	*p = (struct pools){.dt = m->dtype, .rank = m->rank, .planes = 1, .n = ref_dims_named(c), .adaptive = true};
+	if (!ref_not_on_cuda(c))
 		return false;
-	for (int64_t k = 0; k < p.windows; k++) { /* one entry of each window is left, the one that its index names */
-		const int64_t cell = k / (p.out[0] * p.out[1]) * plane + at[k];
-		bool found = false;
-		for (uint32_t i = in.start[k]; i < in.start[k + 1]; i++)
-			found = found || in.cell[i] == cell;
-		if (!found || at[k] < 0 || at[k] >= plane)
-			return ref_unsupported(c, "an index outside of its window: kernels do not look");
-		in.cell[k] = cell;
+	if (m->rank == p->n + 2 && m->size[1] == 0)
+		return ref_unsupported(c, "no channels");
+	for (int d = 1; d < m->rank; d++)
+		if (m->size[d] == 0)
+			return err_set(c->err, "%s: Expected input to have non-zero size for non-batch dimensions, but it has %s",
+				op_info[c->n->op].name, shape_text(c, m->size, m->rank));
+	if (m->rank != p->n + 1 && m->rank != p->n + 2)
+		return err_set(c->err, "%s: Expected %dD or %dD tensor, but got %s", op_info[c->n->op].name, p->n + 1, p->n + 2,
+			shape_text(c, m->size, m->rank));
+	if (m->rank == p->n + 1 && m->size[0] == 0)
+		return ref_unsupported(c, "no channels");
+	memcpy(p->size, m->size, sizeof p->size);
+	for (int d = 0; d < 3; d++)
+		p->in[d] = p->out[d] = p->kernel[d] = 1;
+	for (int d = 0; d < m->rank - p->n; d++)
+		p->planes *= m->size[d];
+	for (int d = 3 - p->n; d < 3; d++) {
+		p->in[d] = m->size[m->rank - 3 + d];
+		p->size[m->rank - 3 + d] = p->out[d] = out[d - (3 - p->n)];
+		if (p->out[d] < 1 || p->out[d] > c->t->limit.nodes || p->in[d] > 256)
+			return ref_unsupported(
+				c, "%lld windows, or one of more than 256 places, whose number a half may not hold", (long long)p->out[d]);
+		p->kernel[d] = p->in[d] / p->out[d] + 2;
 	}
-	const sid *grad = ref_ids(c, c->in[A_max_pool2d_with_indices_backward_grad_output]);
-	const sid first = ref_sums_at(c, p.dt, in.cell, grad, p.windows, meta_numel(m));
-	return ref_out_block(c, 0, p.dt, m->size, m->rank, lies_as(stride, m, m->size) ? stride : NULL, first);
+	p->windows = p->planes * p->out[0] * p->out[1] * p->out[2];
+	return true;
+}
+
+static bool read_shares(struct ref_ctx *c, struct pools *p)
+{
+	const struct arg *out = argument(c, N_output_size);
+	int64_t size[MAX_RANK] = {0};
+	if (out->n != ref_dims_named(c))
+		return err_set(c->err, "%s: output_size must be %d", op_info[c->n->op].name, ref_dims_named(c));
+	for (int d = 0; d < out->n; d++)
+		size[d] = out->ints[d].value;
+	return read_adaptive(c, p, meta_of(c, op_arg(c->n->op, N_self)), size);
+}
+
+static bool read_shares_backward(struct ref_ctx *c, struct pools *p)
+{
+	const struct meta *m = meta_of(c, op_arg(c->n->op, N_self)), *g = meta_of(c, op_arg(c->n->op, N_grad_output));
+	const int n = ref_dims_named(c);
+	if (m->rank != g->rank || m->rank < n + 1)
+		return err_set(
+			c->err, "%s: Expected dimensions %d for the gradient but got dimensions %d", op_info[c->n->op].name, m->rank, g->rank);
+	for (int d = 1; d < g->rank; d++)
+		if (g->size[d] == 0)
+			return d < g->rank - n ? ref_unsupported(c, "no channels") : err_set(c->err, "%s: an empty gradient", op_info[c->n->op].name);
+	if (!shape_equal(m->size, m->rank - n, g->size, g->rank - n))
+		return ref_unsupported(c, "a gradient of other planes than self has: kernels do not look");
+	return (g->dtype == m->dtype || err_set(c->err, "a gradient of %s for %s", dtype_info[g->dtype].torch, dtype_info[m->dtype].torch))
+		&& read_adaptive(c, p, m, g->size + g->rank - n);
+}
+
+static bool is_pooled(struct ref_ctx *c, const struct pools *p)
+{
+	return (dtype_is_float(p->dt) && dtype_info[p->dt].rows == DR_FULL)
+		|| err_set(
+			c->err, "\"%s\" not implemented for '%s'", op_info[c->n->op].name + (op_info[c->n->op].name[0] == '_'), dtype_info[p->dt].c10);
+}
+
+/* Windows' numbers, of dtype dt, divided by their extents along each dim: the first one first, or last. */
+static const sid *shared_out(struct ref_ctx *c, const struct pools *p, const sid *x, enum dtype dt, bool last_first)
+{
+	for (int i = 3 - p->n; i < 3; i++) {
+		const int d = last_first ? 2 - (i - (3 - p->n)) : i;
+		sid *by = tape_ids(c->t, p->windows), known[259] = {0};
+		for (int64_t k = 0; k < p->windows; k++) {
+			int64_t window = k;
+			for (int j = 2; j > d; j--)
+				window /= p->out[j];
+			window %= p->out[d];
+			const int64_t extent = ((window + 1) * p->in[d] + p->out[d] - 1) / p->out[d] - window * p->in[d] / p->out[d];
+			if (!known[extent])
+				known[extent] = tape_const_f(c->t, dt, (double)extent);
+			by[k] = known[extent];
+		}
+		x = ref_ids_block(c, tape_map2(c->t, SF_DIV, dt, x, by, p->windows), p->windows);
+	}
+	return x;
+}
+
+static const sid *window_sums(struct ref_ctx *c, const struct pools *p, const struct inside *in, const sid *own, enum dtype dt)
+{
+	sid *entry = tape_ids(c->t, in->n);
+	for (int64_t k = 0; k < in->n; k++)
+		entry[k] = own[in->cell[k]];
+	return ref_ids_block(c, tape_nary(c->t, SF_SUM, dt, in->start, ref_cast(c, entry, in->n, dt), p->windows, 0), p->windows);
+}
+
+/* The gradient is divided by the first extent first, so the graft divides by it last. */
+REFERENCE(adaptive_avg_pool, ANEW)
+{
+	const struct meta *m = meta_of(c, op_arg(c->n->op, N_self));
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!read_shares(c, &p) || !is_pooled(c, &p) || !find_inside(c, &in, &p))
+		return false;
+	const enum dtype wide = p.n == 3 ? p.dt : dtype_compute(p.dt);
+	const sid *own = ref_copies(c, ref_ids(c, c->in[op_arg(c->n->op, N_self)]), meta_numel(m), p.dt);
+	const sid *y = ref_cast(c, shared_out(c, &p, window_sums(c, &p, &in, own, wide), wide, false), p.windows, p.dt);
+	if (c->grad && p.windows) {
+		const sid *there = shared_out(c, &p, window_sums(c, &p, &in, own, p.dt), p.dt, true);
+		y = ref_ids_block(c, tape_map2(c->t, SF_GRAFT, p.dt, y, there, p.windows), p.windows);
+	}
+	return ref_out_ids(c, 0, p.dt, p.size, p.rank, lies_as(stride, &p, m, p.size) ? stride : NULL, y);
+}
+
+static const sid *shares_added_up(
+	struct ref_ctx *c, const struct pools *p, const struct inside *in, const sid *share, enum dtype dt, int64_t n)
+{
+	sid *each = tape_ids(c->t, in->n);
+	for (int64_t k = 0; k < p->windows; k++)
+		for (uint32_t i = in->start[k]; i < in->start[k + 1]; i++)
+			each[i] = share[k];
+	return ref_ids_block(c, ref_sums_at(c, dt, in->cell, each, in->n, n), n);
+}
+
+REFERENCE(adaptive_avg_pool_backward, ANEW)
+{
+	const struct meta *m = meta_of(c, op_arg(c->n->op, N_self));
+	const int64_t n = meta_numel(m);
+	struct pools p;
+	struct inside in;
+	int64_t stride[MAX_RANK];
+	if (!read_shares_backward(c, &p) || !is_pooled(c, &p) || !find_inside(c, &in, &p))
+		return false;
+	const enum dtype wide = p.n == 3 ? p.dt : dtype_compute(p.dt);
+	const sid *grad = ref_ids(c, c->in[op_arg(c->n->op, N_grad_output)]);
+	const sid *x = shares_added_up(c, &p, &in, shared_out(c, &p, grad, p.dt, false), p.dt, n);
+	if (c->grad && n) {
+		const sid *share = shared_out(c, &p, ref_cast(c, grad, p.windows, wide), wide, true);
+		const sid *there = ref_cast(c, shares_added_up(c, &p, &in, share, wide, n), n, p.dt);
+		x = ref_ids_block(c, tape_map2(c->t, SF_GRAFT, p.dt, x, there, n), n);
+	}
+	return ref_out_ids(c, 0, p.dt, m->size, m->rank, lies_as(stride, &p, m, m->size) ? stride : NULL, x);
+}
+
+REFERENCE(adaptive_max_pool, ANEW)
+{
+	struct pools p;
+	struct inside in;
+	const struct ref_tensor *self = c->in[op_arg(c->n->op, N_self)];
+	return read_shares(c, &p) && is_pooled(c, &p) && find_inside(c, &in, &p)
+		&& largest_of(c, &p, &in, meta_of(c, op_arg(c->n->op, N_self)), self);
+}
+
+REFERENCE(adaptive_max_pool_backward, ANEW)
+{
+	const int at = op_arg(c->n->op, N_indices), grad = op_arg(c->n->op, N_grad_output);
+	const struct meta *m = meta_of(c, op_arg(c->n->op, N_self)), *ix = meta_of(c, at);
+	struct pools p;
+	struct inside in;
+	if (!read_shares_backward(c, &p) || !is_pooled(c, &p))
+		return false;
+	if (!shape_equal(ix->size, ix->rank, p.size, p.rank) || ix->dtype != DT_I64)
+		return err_set(c->err, "indices of sizes %s, %s", shape_text(c, ix->size, ix->rank), dtype_info[ix->dtype].torch);
+	if (p.n == 3 && !shape_in_format(ix, FORMAT_CONTIGUOUS))
+		return ref_unsupported(c, "indices that kernels read as if they lay row by row");
+	if (ref_has_grad(c->r, c->in[grad]) && !is_viewed_by_plane(ix, p.n))
+		return ref_unsupported(c, "a derivative that views indices across their strides");
+	return find_inside(c, &in, &p) && handed_out(c, &p, &in, m, m, c->in[at], c->in[grad]);
+}
+
+/* ---- back to places ---- */
+
+REFERENCE(max_unpool, ANEW)
+{
+	const struct meta *m = meta_of(c, A_max_unpool_self), *ix = meta_of(c, A_max_unpool_indices);
+	const struct arg *out = &c->n->arg[A_max_unpool_output_size], *step = argument(c, N_stride), *pad = argument(c, N_padding);
+	const int n = ref_dims_named(c);
+	int64_t size[MAX_RANK], stride[MAX_RANK], room = 1, places = 1;
+	if (ix->dtype != DT_I64)
+		return err_set(c->err, "elements in indices should be type int64");
+	if (out->n != n || (step && (step->n != n || pad->n != n)))
+		return err_set(c->err, "%s: There should be exactly %d elements in each list", op_info[c->n->op].name, n);
+	for (int d = 0; step && d < n; d++)
+		if (step->ints[d].value <= 0)
+			return err_set(c->err, "strides should be greater than zero");
+	if ((m->rank != n + 1 && m->rank != n + 2) || !shape_equal(m->size, m->rank, ix->size, ix->rank))
+		return err_set(c->err, "%s of sizes %s and indices %s", op_info[c->n->op].name, shape_text(c, m->size, m->rank),
+			shape_text(c, ix->size, ix->rank));
+	for (int d = 1; d < m->rank; d++)
+		if (m->size[d] == 0)
+			return err_set(c->err, "Expected input to have non-zero size for non-batch dimensions");
+	if (!dtype_is_float(m->dtype) || dtype_info[m->dtype].rows != DR_FULL)
+		return err_set(c->err, "\"%s\" not implemented for '%s'", op_info[c->n->op].name, dtype_info[m->dtype].c10);
+	memcpy(size, m->size, sizeof size);
+	for (int d = 0; d < n; d++) {
+		places *= m->size[m->rank - n + d];
+		size[m->rank - n + d] = out->ints[d].value;
+		if (out->ints[d].value <= 0 || out->ints[d].value > c->t->limit.entries / room)
+			return ref_unsupported(c, "planes without elements, or of too many");
+		room *= out->ints[d].value;
+	}
+	const int64_t numel = meta_numel(m), all = numel / places * room;
+	if (ref_has_grad(c->r, c->in[A_max_unpool_self]) && !is_viewed_by_plane(ix, n))
+		return ref_unsupported(c, "a derivative that views indices across their strides");
+	const int64_t *at = ref_ints(c, c->in[A_max_unpool_indices]);
+	if (!at || all > c->t->limit.entries)
+		return at ? ref_unsupported(c, "too many scalars") : false;
+	const bool last = n == 2 && numel && m->rank == 4 && shape_channels_last(stride, size, m->rank, shape_format(m));
+	const sid *own = ref_copies(c, ref_ids(c, c->in[A_max_unpool_self]), numel, m->dtype);
+	sid *to = ref_out(c, 0, m->dtype, size, m->rank, last ? stride : NULL), zero = shape_zero(c, m->dtype);
+	if (!to)
+		return false;
+	for (int64_t k = 0; k < all; k++)
+		to[k] = zero;
+	for (int64_t k = 0; k < numel; k++) {
+		if (at[k] < 0 || at[k] >= room)
+			return err_set(c->err, "Found an invalid max index: %lld", (long long)at[k]);
+		sid *cell = &to[k / places * room + at[k]];
+		if (*cell != zero)
+			return ref_unsupported(c, "two values for one element, whose order is open");
+		*cell = own[k];
+	}
+	return true;
 }

@@ -41,7 +41,7 @@ def set_table(table):
         inner = op["schema"][1:op["schema"].index(") ->")]
         roles = []
         for piece in [p for p in re.split(r", (?![^<]*>|[^\[]*\])", inner) if p and p != "*"]:
-            m = re.match(r"[A-Za-z]+(?:\?\[\]|\[\])?(?:<([a-z_0-9]+)(?::([^>]*))?>)?", piece)
+            m = re.match(r"[A-Za-z]+(?:\?\[\]|\[[0-9]*\])?(?:<([a-z_0-9]+)(?::([^>]*))?>)?", piece)
             roles.append(m.group(1) or "any")
         assert len(roles) == len(op["params"]), op["name"]
         for p, r in zip(op["params"], roles):

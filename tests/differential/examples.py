@@ -9,6 +9,7 @@ require grad; two: an index or mask), call is the text of the arguments with "{n
 from __future__ import annotations
 
 import json
+import math
 import string
 
 import torch
@@ -20,7 +21,7 @@ WHOLE = ({"input_sizes": [2, 9], "dim": 1, "start": 2, "end": 8, "step": 2}, {"i
 GROUPED = {"N": 2, "C": 4, "HxW": 3, "group": 2}
 SLIDING = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "output_padding": [0, 0], "transposed": False}
 POOLED = {"kernel_size": [2, 3], "stride": [2, 1], "padding": [1, 0], "dilation": [1, 2], "divisor_override": 3}
-FOLLOWS = ("like", "convolved_no_gradient", "pooled_at")
+FOLLOWS = ("like", "convolved_no_gradient", "pooled_at", "adapted", "unpooled_at")
 FACTORS = ("mat2", "vec2", "bias", "batch_bias")
 INDEX = '[2], dtype=i64, seed={s}, fill="unique", high=2'
 INDEXN = '[2, 3], dtype=i64, seed={s}, fill="unique", high=2'
@@ -65,8 +66,17 @@ class Example:
         role, stated = p["role"], any(q["stated"] for q in self.op["params"])
         if stated and p["self"] and not any(q["role"] == "mask" for q in self.op["params"]):
             return self.operand(None, SELECTING)
-        if role == "pooled_at":     # of planes [2, 5, 6]: an element of each window
-            size = self.like("max_pool2d_with_indices")
+        if role == "adapted":   # of planes [2, 5, 6], of volumes [2, 3, 4, 5]
+            return self.operand([2, 3, 4] if len(self.size) == 3 else [2, 2, 3, 4])
+        if role == "unpooled_at":
+            n = math.prod(self.size[1:])
+            return self.operand(None, f"{self.size}, dtype=i64, data={[(7 * i) % (2 * n + 1) for i in range(n)] * self.size[0]}")
+        if role == "pooled_at" and self.op["name"].startswith("adaptive"):
+            size = [2, 3, 4] if len(self.size) == 3 else [2, 2, 3, 4]
+            at = getattr(torch.ops.aten, self.op["name"].removesuffix("_backward"))(torch.zeros(self.size), size[1:])[1]
+            return self.operand(None, f"{size}, dtype=i64, data={at.reshape(-1).tolist()}")
+        if role == "pooled_at":     # of planes [2, 5, 6], of volumes [2, 3, 4, 5]: an element of each window
+            size = self.like(self.op["name"].removesuffix("_backward"))
             return self.operand(None, f"{size}, dtype=i64, data={self.pooled_at.reshape(-1).tolist()}")
         if role == "normed_no_gradient":
             return self.operand(None, f'{self.plain["normalized_shape"]}, seed={{s}}')
@@ -176,7 +186,8 @@ class Example:
         if role == "sliding":
             return 2 if kind == "Int" else SLIDING[name]
         if role == "pooled" and name in POOLED:
-            return POOLED[name]
+            volumes = any(q["role"] == "volumes" for q in self.op["params"])
+            return POOLED[name] if not volumes or not isinstance(POOLED[name], list) else [POOLED[name][0], *POOLED[name]]
         if role == "unfolded":  # of planes [2, 5, 6], of columns [12, 6]
             return {"kernel_size": [2, 3], "dilation": [1, 2], "padding": [1, 0], "stride": [2, 1], "output_size": [3, 7]}[name]
         if role in ("upsampled", "downsampled"):
@@ -188,6 +199,11 @@ class Example:
             return sizes
         if role == "border":    # of one sample, whose first size is channels
             return [1, 2, 0, 1, 1, 0][:2 * (len(self.size) - 1)] if other else [1, 0] * (len(self.size) - 1)
+        if role == "windows":
+            return [3, 4] if len(self.size) == 3 else [2, 3, 4]
+        if role == "unpooled":
+            size = [2 * self.size[1] + 1, *self.size[2:]]
+            return {"output_size": size, "stride": [2, 2, 2], "padding": [0, 0, 0]}[name]
         if role == "pooled":
             return bool(other) != p.get("default", False)
         if role == "grouped":   # of samples [2, 4, 3]

@@ -361,8 +361,11 @@ static void put_default(const struct param *q)
 		printf("null");
 	else if (q->dflt_str)
 		printf("\"%s\"", q->dflt_str);
-	else if ((q->kind == K_INTS || q->kind == K_DIMS) && q->dflt.kind == SC_INT)
-		printf("[%" PRId64 ", %" PRId64 "]", q->dflt.i, q->dflt.i + (q->kind == K_DIMS));
+	else if (q->kind == K_INTS && q->dflt.kind == SC_INT)
+		for (int k = 0; k < param_default_length(q); k++)
+			printf("%s%" PRId64 "%s", k ? ", " : "[", q->dflt.i, k + 1 == param_default_length(q) ? "]" : "");
+	else if (q->kind == K_DIMS && q->dflt.kind == SC_INT)
+		printf("[%" PRId64 ", %" PRId64 "]", q->dflt.i, q->dflt.i + 1);
 	else if (q->kind == K_INTS || q->kind == K_DIMS)
 		printf("[]");
 	else if (q->dflt.kind == SC_FLOAT)
