@@ -118,6 +118,21 @@ static void put_as_strided(struct strbuf *sb)
 	sb_printf(sb, below(2) ? ", %" PRId64 ")" : ")", below(3));
 }
 
+/* Pieces of d, the last what is left of it; in one call of four, one cell too many. */
+static void put_pieces(struct strbuf *sb, const char *name, const struct shape *s, int64_t d)
+{
+	int64_t left = s->rank ? s->size[d < 0 ? d + s->rank : d] : 1, size[3];
+	int count = 1 + (int)below(3);
+	for (int k = 0; k < count; k++) {
+		size[k] = k == count - 1 ? left : below(left + 1);
+		left -= size[k];
+	}
+	size[0] += !below(4);
+	sb_printf(sb, "%s(x, ", name);
+	put_ints(sb, size, count);
+	sb_printf(sb, ", %" PRId64 ")", d);
+}
+
 /* The call; whether its arguments make sense is the shape rule's business. */
 static void put_call(struct strbuf *sb, int op, const struct shape *s)
 {
@@ -143,6 +158,8 @@ static void put_call(struct strbuf *sb, int op, const struct shape *s)
 	case OP_as_strided: put_as_strided(sb); break;
 	case OP_diagonal: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ", %" PRId64 ")", name, below(5) - 2, d, any_dim(s)); break;
 	case OP_unfold: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ", %" PRId64 ")", name, d, below(4), 1 + below(3)); break;
+	case OP_split_with_sizes:
+	case OP_unsafe_split_with_sizes: put_pieces(sb, name, s, d); break;
 	case OP_unsafe_split_Tensor:
 	case OP_split_Tensor: sb_printf(sb, "%s(x, %" PRId64 ", %" PRId64 ")", name, 1 + below(3), d); break;
 	default: BUG("%s: no arguments for it", name);
