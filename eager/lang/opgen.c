@@ -101,7 +101,8 @@ static bool writes(const struct table_row *r) { return strstr(r->traits, "T_MUTA
 static int counterpart(int i, const struct row_args *args)
 {
 	for (int j = 0; j < opgen_nrows; j++) {
-		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1]))
+		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1])
+			|| !str_eq(rows[i].function[3], rows[j].function[3])) /* bodies are alike in the former */
 			continue;
 		const char *to = rows[writes(&rows[i]) ? i : j].name, *of = rows[writes(&rows[i]) ? j : i].name;
 		const size_t n = strcspn(of, ".");

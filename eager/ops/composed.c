@@ -321,6 +321,8 @@ bool meta_clamp_Tensor(struct meta_ctx *c)
 	const struct meta *in[3] = {NULL};
 	if (!meta_body(c))
 		return false;
+	if (op_has(c->n->op, T_MUTATES))
+		return true;
 	struct meta all = c->out[0];
 	for (int k = A_clamp_Tensor_self; k <= A_clamp_Tensor_max; k++) {
 		if (!node_given(c->n, k))

@@ -240,7 +240,7 @@ class Example:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
         for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in FACTORS)):
-            bound = p["name"] == "min" and (p["role"] == "bound" or self.op["name"] == "clamp.Tensor")
+            bound = p["name"] == "min" and (p["role"] == "bound" or self.op["name"] in ("clamp.Tensor", "clamp_.Tensor"))
             needed = "default" not in p or p["name"] in self.choice or bound
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)
