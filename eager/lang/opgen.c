@@ -68,7 +68,7 @@ static void replaced(char *out, size_t max, const char *text, const char *const 
 static void add_in_place(struct in_place_text *t, const struct table_row *of)
 {
 	static const char *const schema[][2] = {
-		{"(a)", "(a!)"}, {" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
+		{"(a)", "(a!)"}, {" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"<divisor>", "<divisor_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
 	static const char *const traits[][2] = {{"T_COMMUTES", "0"}, {"T_PURE_MOVE", "0"}, {"T_POINTWISE", "0"}};
 	const int n = (int)strcspn(of->name, ".");
 	struct table_row *row = &rows[opgen_nrows++];
@@ -78,7 +78,8 @@ static void add_in_place(struct in_place_text *t, const struct table_row *of)
 	replaced(t->schema, sizeof t->schema, of->schema, schema, is_view(of) ? 1 : ARRAY_LEN(schema));
 	replaced(t->traits, sizeof t->traits - 32, of->traits, traits, is_view(of) ? 0 : ARRAY_LEN(traits));
 	strcat(t->traits, is_view(of) ? " | T_INPLACE_VIEW" : " | T_MUTATES");
-	snprintf(t->dtypes, sizeof t->dtypes, str_eq(of->function[0], "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s", of->dtypes);
+	const char *promo = of->function[0], *hold = str_eq(promo, "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s";
+	snprintf(t->dtypes, sizeof t->dtypes, str_eq(promo, "pointwise_DIVIDE") ? "(%s) & DTS_NUM" : hold, of->dtypes);
 	*row = *of;
 	row->id = t->id;
 	row->name = t->name;
@@ -104,7 +105,8 @@ static bool writes(const struct table_row *r) { return strstr(r->traits, "T_MUTA
 static int counterpart(int i, const struct row_args *args)
 {
 	for (int j = 0; j < opgen_nrows; j++) {
-		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1]))
+		if (writes(&rows[i]) == writes(&rows[j]) || args[i].n != args[j].n || !str_eq(rows[i].function[1], rows[j].function[1])
+			|| !str_eq(rows[i].function[3], rows[j].function[3])) /* bodies are alike in the former */
 			continue;
 		if (is_view(&rows[i]) && !str_eq(rows[i].function[0], rows[j].function[0])) /* none has a kernel */
 			continue;

@@ -312,6 +312,28 @@ bool meta_smooth_l1_loss_backward(struct meta_ctx *c)
 	return meta_body(c);
 }
 
+/* ---- clamp ---- */
+
+/* PyTorch's iterator looks at all operands at once, the body's rows at two: where some overlap themselves it matters. */
+bool meta_clamp_Tensor(struct meta_ctx *c)
+{
+	struct meta dense[3];
+	const struct meta *in[3] = {NULL};
+	if (!meta_body(c))
+		return false;
+	for (int k = A_clamp_Tensor_self; k <= A_clamp_Tensor_max; k++) {
+		if (!node_given(c->n, k))
+			continue;
+		in[k] = c->in[k];
+		if (in[k]->dtype == c->out[0].dtype)
+			continue;
+		layout_preserve(&dense[k], in[k]); /* as the CPU converts it */
+		in[k] = &dense[k];
+	}
+	layout_iterator(&c->out[0], in, 3);
+	return true;
+}
+
 /* ---- softmax ---- */
 
 bool meta_softmax_backward(struct meta_ctx *c)
