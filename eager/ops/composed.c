@@ -447,26 +447,37 @@ static bool identity(struct meta_ctx *c, int nsize)
 bool meta_eye(struct meta_ctx *c) { return identity(c, 1); }
 bool meta_eye_m(struct meta_ctx *c) { return identity(c, 2); }
 
-static bool is_end(const struct meta_ctx *c, int arg, enum dtype t)
+/* An end of a range: a number that the dtype holds, or a tensor of one. */
+static bool is_end(const struct meta_ctx *c, int name, enum dtype t)
 {
+	const int arg = op_arg(c->n->op, name);
+	const struct meta *m = c->in[arg];
+	if (m)
+		return !m->rank
+			|| err_set(c->err, "only 0-dimensional start and end tensors are supported, but got %s with %d dimension(s).",
+				op_info[c->n->op].param[arg].name, m->rank);
 	const struct scalar *s = &c->n->arg[arg].scalar;
 	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	return fabs(v) <= dtype_max(t) || err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
+	const bool held = dtype_is_float(t) ? fabs(v) <= dtype_max(t) : v >= (double)dtype_int_min(t) && v <= (double)dtype_int_max(t);
+	if (held && (dtype_is_float(t) || fabs(v) <= 0x1p53))
+		return true;
+	return err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
 }
 
 /* Of fewer than two numbers PyTorch looks at no dtype. */
 bool meta_linspace(struct meta_ctx *c)
 {
-	const int64_t steps = node_int(c->n, A_linspace_steps);
-	const enum dtype t = node_given(c->n, A_linspace_dtype) ? c->n->arg[A_linspace_dtype].dtype : DT_F32;
+	const int at = op_arg(c->n->op, N_dtype);
+	const int64_t steps = node_int(c->n, op_arg(c->n->op, N_steps));
+	const enum dtype t = node_given(c->n, at) ? c->n->arg[at].dtype : DT_F32;
 	if (steps < 0)
 		return err_set(c->err, "number of steps must be non-negative");
 	if (steps > MAX_NUMEL)
 		return err_limit(c->err, "%lld numbers", (long long)steps);
+	if (!is_end(c, N_start, t) || !is_end(c, N_end, t))
+		return false;
 	if (dtype_info[t].rows != DR_FULL || t == DT_B8)
 		return steps < 2 ? err_limit(c->err, "%lld numbers of %s", (long long)steps, dtype_info[t].name)
-						 : dtype_refuse(c->n->op, t, c->err);
-	if (!dtype_is_float(t))
-		return err_limit(c->err, "integers at equal distances, which are cut to whole numbers");
-	return is_end(c, A_linspace_start, t) && is_end(c, A_linspace_end, t) && meta_body(c);
+						 : err_set(c->err, "\"linspace_cpu\" not implemented for '%s'", dtype_info[t].c10);
+	return meta_body(c);
 }

@@ -857,6 +857,20 @@ static bool value_LINE(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_FINISH(struct world *w, struct making *m, int k)
+{
+	const int64_t v = (int64_t)choose_below(w->c, 33) - 12; /* quarters */
+	m->arg[k] = v % 4 == 0 && choose_chance(w->c, 50) ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
+	return true;
+}
+
+static bool value_STEPS(struct world *w, struct making *m, int k)
+{
+	static const int64_t steps[] = {5, 3, 2, 9, 1, 4, 17, 0, 33};
+	m->arg[k] = arg_int(steps[choose_below(w->c, ARRAY_LEN(steps))]);
+	return true;
+}
+
 /* Mostly 0.0 and -0.0 where a program is to have both. */
 static double draw_real(struct world *w, const double *reals, int n)
 {

@@ -610,6 +610,8 @@ static int operand_ZERO_DIM(struct world *w, struct making *m, const struct para
 	return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
 }
 
+static int operand_ZERO_DIM_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_ZERO_DIM(w, m, q); }
+
 static int operand_MASK(struct world *w, struct making *m, const struct param *q)
 {
 	return operand(w, m, q, DT_B8, shape_of(&m->meta), m->mask_fit);
