@@ -56,6 +56,42 @@ bool meta_take(struct meta_ctx *c)
 	return meta_body(c);
 }
 
+bool meta_put(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_put_self], *index = c->in[A_put_index], *source = c->in[A_put_source];
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "put_(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].c10);
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and source.dtype = %s",
+			dtype_info[self->dtype].c10, dtype_info[source->dtype].c10);
+	if (meta_numel(index) != meta_numel(source))
+		return err_set(c->err,
+			"put_(): Expected source and index to have the same number of elements, but got source.numel() = %lld, index.numel() = %lld",
+			(long long)meta_numel(source), (long long)meta_numel(index));
+	if (meta_numel(self) == 0 && meta_numel(index) > 0)
+		return err_set(c->err, "put_(): Tried to put elements into an empty tensor");
+	return meta_body(c);
+}
+
+bool meta_index_reduce(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_index_reduce_self], *index = c->in[A_index_reduce_index], *source = c->in[A_index_reduce_source];
+	const char *word = c->n->arg[A_index_reduce_reduce].str;
+	int64_t dim = node_int(c->n, A_index_reduce_dim);
+	if (!str_eq(word, "prod") && !str_eq(word, "mean") && !str_eq(word, "amax") && !str_eq(word, "amin"))
+		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", word);
+	if (index->rank > 1)
+		return err_set(c->err, "index_reduce_(): Index is supposed to be a vector, but got dim: %d", index->rank);
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "index_reduce_(): self (%s) and source (%s) must have the same scalar type", dtype_info[self->dtype].c10,
+			dtype_info[source->dtype].c10);
+	dim += dim < 0 ? MAX(self->rank, 1) : 0;
+	bool fits = self->rank == source->rank && (self->rank == 0 ? meta_numel(index) == 1 : true);
+	for (int d = 0; fits && d < self->rank; d++)
+		fits = source->size[d] == (d == dim ? meta_numel(index) : self->size[d]);
+	return fits ? meta_body(c) : err_set(c->err, "source tensor shape must match self tensor shape, excluding the specified dimension.");
+}
+
 /* ---- layer_norm ---- */
 
 static void sizes_of(int64_t size[MAX_LIST], const struct arg *shape)

@@ -111,7 +111,7 @@ class Example:
             self.size = self.size if fixed else json.loads(p["example"])
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(self.size)
-        if role in ("index1", "unique1", "ids"):
+        if role in ("index1", "unique1", "ids", "places"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
         if role == "normed":
