@@ -87,8 +87,8 @@ enum loop_op {
 static inline bool loop_may_raise(enum loop_op op) { return op == LOOP_BOUND || op == LOOP_STATED; }
 
 /* Words of their own for a position outside: "index out of range in self"; "INDICES element is out of DATA bounds, ..."; the number of
- * source's element in masked_scatter. */
-enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_SOURCE = -3 };
+ * source's element in masked_scatter; 1: an integer is divided by 0. */
+enum bound_words { BOUND_IN_SELF = -1, BOUND_IN_DATA = -2, BOUND_SOURCE = -3, BOUND_DIVISOR = -4 };
 
 /* The polynomials of a meta: entries of loops.poly; 0: the number that stands there. */
 struct symbolic_meta {

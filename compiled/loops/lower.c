@@ -20,10 +20,12 @@ static const struct lower_rule *const op_lower[NOPS] = {
 };
 
 /* NULL: a view, or a row of another dialect that decompose leaves. */
-static const struct lower_rule *rule_of(int op)
+static const struct lower_rule *rule_of(const struct node *n)
 {
-	const int row = op_computing(op);
-	return op_has(row, T_POINTWISE) ? &lower_pointwise : op_lower[op] ? op_lower[op] : op_lower[row];
+	const int row = op_computing(n->op);
+	if (op_has(row, T_POINTWISE))
+		return node_divides_integers(n) ? &lower_division : &lower_pointwise;
+	return op_lower[n->op] ? op_lower[n->op] : op_lower[row];
 }
 
 /* ---- elements ---- */
@@ -156,11 +158,11 @@ int lower_element(struct lowering *l, int node, const struct affine *at, enum fo
 		return loops_load(l->out, form == AS_BITS ? REG_BITS : reg_type_of(v->meta.dtype), l->buffer_of[v->storage], &cell);
 	}
 	if (producer == node)
-		return rule_of(l->p->node[node].op)->element(l, node, idx, form);
+		return rule_of(&l->p->node[node])->element(l, node, idx, form);
 	struct affine of_base[MAX_RANK];
 	lower_index_of_cell(of_base, l, node_meta(l->p, producer), &cell);
 	few_terms(of_base, l, of_base, node_meta(l->p, producer)->rank);
-	return rule_of(l->p->node[producer].op)->element(l, producer, of_base, form);
+	return rule_of(&l->p->node[producer])->element(l, producer, of_base, form);
 }
 
 int lower_broadcast(struct lowering *l, int node, const struct affine *idx, int rank, enum form form)
@@ -255,7 +257,7 @@ void lower_put(struct lowering *l, int k, const struct affine *idx, int value)
 	loops_store(l->out, l->place[k].buffer, &cell, value);
 }
 
-static enum form natural_form(const struct node *n) { return !rule_of(n->op) || rule_of(n->op)->moves ? AS_BITS : AS_VALUE; }
+static enum form natural_form(const struct node *n) { return !rule_of(n) || rule_of(n)->moves ? AS_BITS : AS_VALUE; }
 
 void lower_nest(struct lowering *l, int node, int (*element)(struct lowering *l, int node, const struct affine *idx, enum form form))
 {
@@ -286,7 +288,7 @@ static bool is_by_kernel(const struct node *n)
 /* By the row's rule, or by its kernel. */
 static void fill_places(struct lowering *l, int node, struct place *place)
 {
-	const struct lower_rule *rule = rule_of(l->p->node[node].op);
+	const struct lower_rule *rule = rule_of(&l->p->node[node]);
 	l->place = place;
 	if (!rule || is_by_kernel(&l->p->node[node]))
 		lower_extern(l, node);
@@ -436,7 +438,7 @@ static void store_new_value(struct lowering *l, int node, enum dtype t, const st
 		const struct affine cell = lower_cell(&from->meta, idx);
 		value = loops_load(l->out, form == AS_BITS ? REG_BITS : reg_type_of(t), from->buffer, &cell);
 	} else {
-		value = rule_of(n->op)->element(l, node, idx, form);
+		value = rule_of(n)->element(l, node, idx, form);
 	}
 	if (t != self->meta.dtype)
 		value = loops_cast(l->out, self->meta.dtype, t, value);
@@ -450,7 +452,7 @@ static void store_new_value(struct lowering *l, int node, enum dtype t, const st
 static bool write_row(struct lowering *l, int node, struct err *err)
 {
 	const struct node *n = &l->p->node[node];
-	const struct lower_rule *rule = rule_of(n->op);
+	const struct lower_rule *rule = rule_of(n);
 	const struct value *self = &n->out[0];
 	struct place value = {0};
 	into_memory(l, self->storage);
@@ -489,7 +491,7 @@ static bool row(struct lowering *l, int node, struct err *err)
 	int order[MAX_RANK];
 	l->longest = 0;
 	each_operand(l, n, longest_chain);
-	const struct lower_rule *rule = rule_of(n->op);
+	const struct lower_rule *rule = rule_of(n);
 	const bool waits = rule && rule->element && !l->o->no_fusion && l->reads[n->out[0].storage] <= 1 && l->longest < MAX_CHAIN
 		&& meta_numel(&n->out[0].meta) > 0 && is_mixed_radix(&n->out[0].meta, order);
 	if (waits) {

@@ -44,7 +44,7 @@ struct lower_rule {
 	bool moves;                                  /* the element is another one as it lies in memory: best had as bits */
 	void (*nests)(struct lowering *l, int node); /* fills l->place */
 };
-extern const struct lower_rule lower_pointwise;
+extern const struct lower_rule lower_pointwise, lower_division;
 
 /* Every value that is in memory has a buffer of its own: reuse.h shares them.
  * p: in DIALECT_LOOPS, without symbols, writes only to memory that does not overlap itself. False: err. */

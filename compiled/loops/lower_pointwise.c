@@ -28,6 +28,15 @@ static int number(struct lowering *l, const struct scalar *s)
 	return loops_const(l->out, s->kind == SC_FLOAT ? REG_F64 : REG_I64, v);
 }
 
+/* Integers are divided by none that is 0: that condition is a position in a dim of one element. */
+static void divisor_is_there(struct lowering *l, enum dtype common, int by)
+{
+	const union computed zero = {.i64 = 0};
+	const int in[MAX_ELEMENTWISE] = {by, NO_REG, NO_REG},
+			  scalar[ROW_NUMBERS] = {loops_const(l->out, REG_I64, zero), NO_REG, NO_REG, NO_REG};
+	loops_bound(l->out, loops_row_of(l->out, OP_eq_Scalar, common, in, scalar), 1, BOUND_DIVISOR, false);
+}
+
 static int element_pointwise(struct lowering *l, int node, const struct affine *idx, enum form form)
 {
 	const struct node *n = &l->p->node[node];
@@ -47,6 +56,8 @@ static int element_pointwise(struct lowering *l, int node, const struct affine *
 		const bool tensor = n->arg[k].tag == ARG_TENSOR;
 		const int value = tensor ? lower_broadcast(l, n->arg[k].node, idx, n->out[0].meta.rank, AS_VALUE) : number(l, &n->arg[k].scalar);
 		in[q] = operand(l, &t, q, tensor ? node_meta(l->p, n->arg[k].node) : NULL, value);
+		if (tensor && role_has(op_info[n->op].param[k].role, RF_DIVIDES) && node_divides_integers(n))
+			divisor_is_there(l, t.common, in[q]);
 		q++;
 	}
 	for (int k = 0; k < ROW_NUMBERS; k++)
@@ -59,6 +70,10 @@ static int element_pointwise(struct lowering *l, int node, const struct affine *
 }
 
 const struct lower_rule lower_pointwise = {.element = element_pointwise};
+
+/* In a nest of its own, so that a 0 raises whatever of the result is read later. */
+static void nests_division(struct lowering *l, int node) { lower_nest(l, node, element_pointwise); }
+const struct lower_rule lower_division = {.nests = nests_division};
 
 /* ---- conversions and copies in step ---- */
 

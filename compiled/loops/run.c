@@ -61,6 +61,8 @@ bool loop_frame_bound(int64_t *out, struct loop_frame *f, const struct loop_ins 
 		return err_set(f->err, "INDICES element is out of DATA bounds, id=%lld axis_dim=%lld", at, size);
 	if (dim == BOUND_SOURCE)
 		return err_set(f->err, "Number of elements of source < number of ones in mask");
+	if (dim == BOUND_DIVISOR)
+		return err_set(f->err, "ZeroDivisionError");
 	return err_set(f->err, "index %lld is out of bounds for dimension %lld with size %lld", at, dim, size);
 }
 

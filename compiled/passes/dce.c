@@ -4,9 +4,12 @@
 
 #include "eager/lang/stated.h"
 
-/* Positions may be out of range, a source too short for its mask. And a row that states how many its data select gives others a size. */
+/* Positions may be out of range, a source too short for its mask, an integer divided by 0. And a row that states how many its data select
+ * gives others a size. */
 static bool may_raise(const struct node *n)
 {
+	if (node_divides_integers(n))
+		return true;
 	for (int k = 0; k < op_info[n->op].nparam; k++)
 		if (role_has(op_info[n->op].param[k].role, RF_POSITIONS | RF_RUNS_OUT) && n->arg[k].tag != ARG_NONE)
 			return true;

@@ -104,6 +104,13 @@ static void store_dyadic(enum dtype t, void *p, int64_t r)
 	store_steps(t, p, dtype_is_unsigned(t) ? k : k - d->reach, d->step);
 }
 
+static void store_nonzero(enum dtype t, void *p, int64_t r)
+{
+	const struct dtype_info *d = &dtype_info[t];
+	const int64_t k = r % (2 * d->reach) - (dtype_is_unsigned(t) ? 0 : d->reach);
+	store_steps(t, p, k + (k >= 0), d->step);
+}
+
 int64_t fill_high(enum dtype t, int64_t high)
 {
 	const struct dtype_info *i = &dtype_info[t];
@@ -119,7 +126,7 @@ static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_
 {
 	int64_t r = (int64_t)(h >> 33);
 	if (t == DT_B8) {
-		dtype_store_i(t, p, fill == FILL_POSITIVE || (r & 1));
+		dtype_store_i(t, p, fill == FILL_POSITIVE || fill == FILL_NONZERO || (r & 1));
 		return;
 	}
 	if (fill == FILL_SPECIAL && (h & 3) == 0) {
@@ -140,6 +147,7 @@ static void store_cell(enum dtype t, void *p, enum fill fill, uint64_t h, int64_
 	case FILL_UNIQUE:
 	case FILL_UNIQUE_AROUND: store_steps(t, p, r % high, 1); return;
 	case FILL_MASK: store_steps(t, p, r & 1, 1); return;
+	case FILL_NONZERO: store_nonzero(t, p, r); return;
 	default: store_dyadic(t, p, r);
 	}
 }

@@ -3,7 +3,7 @@
  *
  * Cell c of a storage with seed s draws, modulo 2^64,
  *     h = mix64(mix64(s + 0x9e3779b97f4a7c15) ^ (c * 0xd1342543de82ef95))      and      r = h >> 33     (31 bits)
- * where mix64 is splitmix64's finaliser (base.h). b8 is r & 1 under every fill (positive: 1). The others:
+ * where mix64 is splitmix64's finaliser (base.h). b8 is r & 1 under every fill (positive, nonzero: 1). The others:
  *   dyadic    k * step, k = r % (2K + 1) - K, integers: step 1; K by dtype:
  *                 f64 64/8   f32 32/8   f16 6/2   bf16 3/2   i64 i32 i16 i8 8   u8 0..16 (no - K)         (K/step^-1)
  *             so that in f32 products of three and sums of hundreds of them are exact, in f16 and bf16 products of two and sums
@@ -23,7 +23,8 @@
  *             1 + (h & 0xffffffff) % high, … (+1 modulo high) that has no common factor with high: distinct while
  *             size(dim) <= high. Cells that the input does not reach hold the `index` fill. Lines that share cells: the last wins.
  *   unique_around  unique, with high subtracted from the elements of odd j; u8: unique
- *   mask      r & 1 */
+ *   mask      r & 1
+ *   nonzero   dyadic without 0: k = r % (2 * K) - K, k + 1 if that is not negative; unsigned: r % (2 * K) + 1 */
 #ifndef SCATTERPROOF_FILL_H
 #define SCATTERPROOF_FILL_H
 
@@ -41,7 +42,8 @@
 	X(AROUND, "around")                                                                                                                    \
 	X(UNIQUE, "unique")                                                                                                                    \
 	X(UNIQUE_AROUND, "unique_around")                                                                                                      \
-	X(MASK, "mask")
+	X(MASK, "mask")                                                                                                                        \
+	X(NONZERO, "nonzero")
 #define FILL_ENUM(id, name) FILL_##id,
 enum fill { FILL_LIST(FILL_ENUM) NFILLS };
 extern const char *const fill_name[NFILLS];

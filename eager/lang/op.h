@@ -55,6 +55,7 @@ enum role_flag {
 	RF_CONSTANT = 1 << 9,     /* may not require grad: PyTorch refuses the call */
 	RF_NO_GRADIENT = 1 << 10, /* PyTorch has no derivative by it (raises in backward, or gives None), or we have none: not taken */
 	RF_ROW_MAJOR = 1 << 11,   /* contiguous, and not channels-last: other layouts are not taken */
+	RF_DIVIDES = 1 << 13,     /* divides: of integers none may be 0, or the row raises */
 	RF_SIDE_BY_SIDE = 1 << 12 /* has elements, in cells of their own, side by side along the last dim */
 };
 struct role_info {

@@ -64,7 +64,8 @@ static void replaced(char *out, size_t max, const char *text, const char *const 
 /* exp -> exp_: the same columns, but that the result goes to self, which has the dtype and sizes that it must have. */
 static void add_in_place(struct in_place_text *t, const struct table_row *of)
 {
-	static const char *const schema[][2] = {{" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
+	static const char *const schema[][2] = {
+		{" self", "(a!) self"}, {"<bcast>", "<bcast_to>"}, {"<divisor>", "<divisor_to>"}, {"-> Tensor", "-> Tensor(a!)"}};
 	static const char *const traits[][2] = {{"T_COMMUTES", "0"}, {"T_PURE_MOVE", "0"}, {"T_POINTWISE", "0"}};
 	const int n = (int)strcspn(of->name, ".");
 	struct table_row *row = &rows[opgen_nrows++];
@@ -74,7 +75,8 @@ static void add_in_place(struct in_place_text *t, const struct table_row *of)
 	replaced(t->schema, sizeof t->schema, of->schema, schema, ARRAY_LEN(schema));
 	replaced(t->traits, sizeof t->traits - 16, of->traits, traits, ARRAY_LEN(traits));
 	strcat(t->traits, " | T_MUTATES");
-	snprintf(t->dtypes, sizeof t->dtypes, str_eq(of->function[0], "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s", of->dtypes);
+	const char *promo = of->function[0], *hold = str_eq(promo, "pointwise_FLOAT") ? "(%s) & DTS_FLOAT" : "%s";
+	snprintf(t->dtypes, sizeof t->dtypes, str_eq(promo, "pointwise_DIVIDE") ? "(%s) & DTS_NUM" : hold, of->dtypes);
 	*row = *of;
 	row->id = t->id;
 	row->name = t->name;

@@ -289,6 +289,14 @@ int prog_operators(const struct prog *p)
 }
 
 
+bool node_divides_integers(const struct node *n)
+{
+	for (int k = 0; k < op_info[n->op].nparam; k++)
+		if (role_has(op_info[n->op].param[k].role, RF_DIVIDES) && n->arg[k].tag == ARG_TENSOR)
+			return !dtype_is_float(n->out[0].meta.dtype);
+	return false;
+}
+
 bool node_requires_grad(const struct node *n)
 {
 	return n->op == OP_input ? n->arg[A_input_requires_grad].b : n->op == OP_input_view && n->arg[A_input_view_requires_grad].b;

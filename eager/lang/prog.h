@@ -207,10 +207,11 @@ bool node_is_sym(const struct node *n);
 bool node_is_run(const struct node *n);    /* neither an input nor a symbol that is known before anything runs */
 bool node_is_source(const struct node *n); /* an input, a symbol, or a factory such as full */
 bool prog_has_symbols(const struct prog *p);
-bool prog_has_empty(const struct prog *p);     /* a tensor without elements */
-int prog_operators(const struct prog *p);      /* nodes that are no source */
-bool node_is_input(const struct node *n);      /* an `input` or `input_view` row */
-bool node_requires_grad(const struct node *n); /* such a row that says requires_grad=True */
+bool prog_has_empty(const struct prog *p);        /* a tensor without elements */
+int prog_operators(const struct prog *p);         /* nodes that are no source */
+bool node_is_input(const struct node *n);         /* an `input` or `input_view` row */
+bool node_divides_integers(const struct node *n); /* by those of a tensor: raises where one of them is 0 */
+bool node_requires_grad(const struct node *n);    /* such a row that says requires_grad=True */
 /* May no gradient pass: the row has none, or it is the getitem of a result that has none? */
 bool node_is_constant(const struct prog *p, const struct node *n);
 bool node_shares_memory(const struct prog *p, const struct node *n); /* its results lie in its first operand's memory: it is a view there */

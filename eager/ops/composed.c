@@ -348,6 +348,29 @@ bool meta_smooth_l1_loss_backward(struct meta_ctx *c)
 	return meta_body(c);
 }
 
+/* ---- clamp ---- */
+
+/* PyTorch's iterator looks at all operands at once, the body's rows at two: where some overlap themselves it matters. */
+bool meta_clamp_Tensor(struct meta_ctx *c)
+{
+	struct meta dense[3];
+	const struct meta *in[3] = {NULL};
+	if (!meta_body(c))
+		return false;
+	struct meta all = c->out[0];
+	for (int k = A_clamp_Tensor_self; k <= A_clamp_Tensor_max; k++) {
+		if (!node_given(c->n, k))
+			continue;
+		in[k] = c->in[k];
+		if (in[k]->dtype == all.dtype)
+			continue;
+		layout_preserve(&dense[k], in[k]); /* as the CPU converts it */
+		in[k] = &dense[k];
+	}
+	layout_iterator(&all, in, 3);
+	return meta_same_strides(&all, &c->out[0]) || err_limit(c->err, "clamp of operands whose layouts are taken together");
+}
+
 /* ---- softmax ---- */
 
 bool meta_softmax_backward(struct meta_ctx *c)

@@ -32,7 +32,8 @@ enum promo {
 	PROMO_BOUNDS,
 	PROMO_GRADIENT,
 	PROMO_REAL,
-	PROMO_SLOPE
+	PROMO_SLOPE,
+	PROMO_DIVIDE
 }; /* ops.def */
 
 /* Promotion over the operands that the row's category rule counts: `alpha`, `lambd` and factors never do. */
@@ -56,12 +57,28 @@ static bool common_dtype(enum dtype *out, const struct node *n, const struct met
 	promote_scalars(&p, n);
 	if (!promote_result(out, &p, err))
 		return false;
-	if (promo == PROMO_FLOAT && !dtype_is_float(*out))
+	const int mode = promo == PROMO_DIVIDE ? op_arg(n->op, N_rounding_mode) : -1;
+	if ((promo == PROMO_FLOAT || (mode >= 0 && n->arg[mode].tag == ARG_NONE)) && !dtype_is_float(*out))
 		*out = DT_F32;
 	return true;
 }
 
 static bool acts_wide(const struct op_info *info) { return info->licence == LC_MUL || info->licence == LC_DIV; }
+static bool is_one_wide(const struct op_info *info, const struct meta *m, enum dtype common)
+{
+	return acts_wide(info) && meta_numel(m) == 1 && dtype_is_float(common);
+}
+
+/* How QUOTIENT divides: 0: `/`, 1: towards -infinity, 2: towards 0; + 2: what it divides by acts in the compute type, and
+ * so do its steps. */
+static const struct scalar *division(const struct node *n, bool wide)
+{
+	static const struct scalar how[] = {{SC_INT, 0, 0}, {SC_INT, 1, 0}, {SC_INT, 2, 0}, {SC_INT, 3, 0}, {SC_INT, 4, 0}};
+	const int mode = op_arg(n->op, N_rounding_mode);
+	if (mode >= 0 && n->arg[mode].tag == ARG_NONE)
+		return &how[0];
+	return &how[(mode < 0 || str_eq(n->arg[mode].str, "floor") ? 1 : 2) + (wide ? 2 : 0)];
+}
 
 static void types_of(struct pointwise_types *t, const struct node *n, const struct meta *const *in, enum promo promo)
 {
@@ -74,7 +91,7 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		} else if (info->param[k].kind == K_SCALAR) {
 			t->narrow_scalars = t->narrow_scalars && info->param[k].role != R_FACTOR;
 			t->scalar[nscalar++] = n->arg[k].tag == ARG_SCALAR ? &n->arg[k].scalar : NULL;
-		} else if (info->param[k].kind == K_STR) {
+		} else if (info->param[k].kind == K_STR && promo != PROMO_DIVIDE) {
 			static const struct scalar is_default = {SC_INT, 0, 0}, is_other = {SC_INT, 1, 0};
 			t->scalar[nscalar++] = str_eq(n->arg[k].str, info->param[k].dflt_str) ? &is_default : &is_other;
 		} else if (info->param[k].kind == K_BOOL) {
@@ -84,6 +101,8 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 	}
 	struct err none = {0};
 	CHECK(common_dtype(&t->common, n, in, t->nin, promo, &none));
+	if (promo == PROMO_DIVIDE)
+		t->scalar[nscalar++] = division(n, t->nin == 1 || is_one_wide(info, in[1], t->common));
 	if (promo == PROMO_SUBTRACT
 		&& dtype_is_float(t->common)) { /* alpha comes last; -alpha is added, and the least integer is its own opposite */
 		static const struct scalar less_least = {SC_FLOAT, 0, 0x1p63};
@@ -91,9 +110,10 @@ static void types_of(struct pointwise_types *t, const struct node *n, const stru
 		if (alpha && alpha->kind == SC_INT && alpha->i == INT64_MIN)
 			t->scalar[nscalar - 1] = &less_least;
 	}
-	t->narrow_scalars |= promo == PROMO_GRADIENT && !dtype_is_float(t->common); /* a threshold below 0 wraps in u8 */
+	t->narrow_scalars |=
+		(promo == PROMO_GRADIENT || promo == PROMO_DIVIDE) && !dtype_is_float(t->common); /* a threshold below 0 wraps in u8 */
 	for (int k = 0; k < t->nin; k++) {
-		bool wide = k == 1 && acts_wide(info) && meta_numel(in[k]) == 1 && dtype_is_float(t->common);
+		bool wide = k == 1 && is_one_wide(info, in[k], t->common);
 		t->narrow[k] = in[k]->dtype != t->common && !wide;
 	}
 }
@@ -204,6 +224,28 @@ struct pointwise_row {
 	void (*fwd_i64)(int64_t *, int64_t (*)[CHUNK], const struct consts_i64 *, int);
 };
 
+/* Is one of its elements, in the common dtype, 0? */
+static bool holds_zero(const struct tensor *t, enum dtype common)
+{
+	struct pointwise_walk w;
+	pointwise_walk_start(&w, &t->meta);
+	pointwise_walk_operand(&w, &t->meta);
+	do {
+		for (int64_t i = 0, last = w.rank - 1; i < w.size[last]; i++)
+			if (dtype_wrap(common, dtype_load_i(t->meta.dtype, tensor_at(t, w.cell[0] + i * w.stride[0][last]))) == 0)
+				return true;
+	} while (pointwise_walk_next(&w));
+	return false;
+}
+
+static bool divides_by_zero(const struct kern_ctx *k, enum dtype common)
+{
+	for (int q = 0; q < op_info[k->n->op].nparam && node_divides_integers(k->n); q++)
+		if (role_has(op_info[k->n->op].param[q].role, RF_DIVIDES) && holds_zero(k->in[q], common))
+			return true;
+	return false;
+}
+
 static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 {
 	struct pointwise_operands c;
@@ -211,6 +253,8 @@ static bool row_forward(struct kern_ctx *k, const struct pointwise_row *r)
 	if (meta_numel(&k->out->meta) == 0)
 		return true;
 	operands_gather(&c, k->n, k->in, r->promo);
+	if (divides_by_zero(k, c.types.common))
+		return err_set(k->err, "ZeroDivisionError");
 	pointwise_walk_start(&w, &k->out->meta);
 	for (int q = 0; q < c.types.nin; q++)
 		pointwise_walk_operand(&w, &c.in[q]->meta);
@@ -300,6 +344,43 @@ void vjp_pow_Scalar(struct vjp *v)
 	v->grad[A_pow_Scalar_self] = emit_mul_Tensor(v->b, v->g[0], slope);
 }
 
+/* A whole quotient has no slope. */
+static void vjp_division(struct vjp *v, int self, int other, int mode)
+{
+	struct build *b = v->b;
+	if (node_given(v->n, mode))
+		return;
+	const bool number = v->n->arg[other].tag == ARG_SCALAR;
+	if (v->want[self])
+		v->grad[self] = number ? emit_div_Scalar(b, v->g[0], v->n->arg[other].scalar) : emit_div_Tensor(b, v->g[0], v->in[other]);
+	if (number || !v->want[other])
+		return;
+	const int twice = emit_div_Tensor(b, emit_div_Tensor(b, v->in[self], v->in[other]), v->in[other]);
+	v->grad[other] = emit_mul_Tensor(b, emit_neg(b, v->g[0]), twice);
+}
+void vjp_div_Tensor_mode(struct vjp *v)
+{
+	vjp_division(v, A_div_Tensor_mode_self, A_div_Tensor_mode_other, A_div_Tensor_mode_rounding_mode);
+}
+void vjp_div_Scalar_mode(struct vjp *v)
+{
+	vjp_division(v, A_div_Scalar_mode_self, A_div_Scalar_mode_other, A_div_Scalar_mode_rounding_mode);
+}
+
+/* g * (y * log(self)), the logarithm being a number; 0 where 0 is raised to what is not below 0. */
+void vjp_pow_of_Scalar(struct vjp *v)
+{
+	struct build *b = v->b;
+	const struct scalar *s = &v->n->arg[A_pow_of_Scalar_self].scalar;
+	const double base = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	if (!v->want[A_pow_of_Scalar_exponent])
+		return;
+	int slope = emit_mul_Scalar(b, v->out[0], scalar_float(log(base)));
+	if (base == 0)
+		slope = emit_masked_fill(b, slope, emit_ge_Scalar(b, v->in[A_pow_of_Scalar_exponent], scalar_int(0)), scalar_int(0));
+	v->grad[A_pow_of_Scalar_exponent] = emit_mul_Tensor(b, v->g[0], slope);
+}
+
 /* The slope of gelu's slope (FunctionsManual.cpp: gelu_double_backward). */
 int vjp_gelu_curvature(struct build *b, int x, const char *approximate)
 {
@@ -346,7 +427,10 @@ void vjp_clamp(struct vjp *v)
 static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const struct op_info *info = &op_info[c->n->op];
-	const int op = op_computing(c->n->op), power = op_arg(op, N_exponent);
+	const int op = op_computing(c->n->op);
+	int power = op_arg(op, N_exponent);
+	if (power >= 0 && c->n->arg[power].tag != ARG_SCALAR)
+		power = -1;
 	if (power >= 0 && !dtype_is_float(common) && c->n->arg[power].scalar.i < 0) /* common is no float, nor is the exponent */
 		return err_set(c->err, "Integers to negative integer powers are not allowed.");
 	enum dtype compute = dtype_compute(common);
@@ -412,7 +496,9 @@ static bool check_subtract(const struct meta_ctx *c)
 /* Rows that PyTorch has for tensors of one dtype. */
 static bool check_alike(const struct meta_ctx *c)
 {
-	const enum dtype self = c->in[0]->dtype;
+	if (!c->in[A_elementwise_self]) /* a number */
+		return true;
+	const enum dtype self = c->in[A_elementwise_self]->dtype;
 	const int op = op_computing(c->n->op);
 	if (op == OP_lerp_Scalar && c->in[A_lerp_Scalar_end]->dtype != self)
 		return err_set(c->err, "expected dtype %s for `end` but got dtype %s", dtype_info[self].full_cpp,
@@ -451,10 +537,35 @@ static bool check_shrink(const struct meta_ctx *c, enum dtype common)
 		|| err_limit(c->err, "softshrink by a number that %s does not hold", dtype_info[common].name);
 }
 
+/* PyTorch raises where one of the integers that others are divided by is 0, and its trunc by -1 traps at the least integer. */
+static bool check_division(const struct meta_ctx *c, enum dtype common, enum promo promo)
+{
+	const int op = op_computing(c->n->op), other = op_arg(c->n->op, N_other), mode = op_arg(c->n->op, N_rounding_mode);
+	const bool left = op == OP_remainder_Tensor || op == OP_remainder_Scalar || op == OP_remainder_Scalar_Tensor || op == OP_fmod_Tensor
+		|| op == OP_fmod_Scalar;
+	if ((promo != PROMO_DIVIDE && !left) || dtype_is_float(common) || common == DT_B8)
+		return true;
+	if (c->n->arg[other].tag != ARG_SCALAR)
+		return true; /* the kernel sees them */
+	const int64_t by = dtype_wrap(common, c->n->arg[other].scalar.i);
+	if (by == 0)
+		return meta_numel(c->in[0]) == 0 || err_set(c->err, "ZeroDivisionError");
+	return by != -1 || mode < 0 || str_eq(c->n->arg[mode].str, "floor") || dtype_nbytes(common) < 4
+		|| err_limit(c->err, "%s of integers by -1, towards 0: PyTorch's kernel traps at the least of them", op_info[c->n->op].name);
+}
+
+static bool check_rounding_mode(const struct meta_ctx *c)
+{
+	const int mode = op_arg(c->n->op, N_rounding_mode);
+	if (mode < 0 || c->n->arg[mode].tag == ARG_NONE || str_eq(c->n->arg[mode].str, "floor") || str_eq(c->n->arg[mode].str, "trunc"))
+		return true;
+	return err_set(c->err, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", c->n->arg[mode].str);
+}
+
 static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo promo)
 {
 	const int approximate = op_arg(c->n->op, N_approximate);
-	if (!check_alike(c))
+	if (!check_alike(c) || !check_rounding_mode(c) || !check_division(c, common, promo))
 		return false;
 	if ((c->n->op == OP_gelu_backward || c->n->op == OP_mish_backward) && c->in[0]->dtype != c->in[1]->dtype)
 		return err_limit(c->err, "%s of two dtypes: PyTorch refuses some, by the library that it calls", op_info[c->n->op].name);
@@ -465,6 +576,8 @@ static bool check_row(const struct meta_ctx *c, enum dtype common, enum promo pr
 		return err_set(c->err, "In-place elu backward calculation is triggered with a negative slope which is not supported.");
 	if (approximate >= 0 && !str_eq(c->n->arg[approximate].str, "none") && !str_eq(c->n->arg[approximate].str, "tanh"))
 		return err_set(c->err, "approximate argument must be either none or tanh.");
+	if (c->n->op == OP_pow_of_Scalar && c->n->arg[A_pow_of_Scalar_self].scalar.kind == SC_BOOL && common != DT_B8)
+		return err_limit(c->err, "powers of a bool, which the derivative of PyTorch 2.15 does not take for 0: write a number");
 	if (c->n->op == OP_softshrink && dtype_is_float(common) && !check_shrink(c, common))
 		return false;
 	if (promo == PROMO_SUBTRACT && !check_subtract(c))
@@ -484,6 +597,9 @@ static bool refuse_dtype(const struct meta_ctx *c, enum dtype common, enum promo
 	if (promo == PROMO_BOUNDS && !(node_given(c->n, A_pointwise_BOUNDS_min) && node_given(c->n, A_pointwise_BOUNDS_max)))
 		return err_set(c->err, "\"clamp_%s_scalar_cpu\" not implemented for '%s'", node_given(c->n, A_pointwise_BOUNDS_min) ? "min" : "max",
 			dtype_info[common].c10);
+	const int mode = op_arg(c->n->op, N_rounding_mode);
+	if (mode >= 0)
+		return err_set(c->err, "\"div_%s_cpu\" not implemented for '%s'", c->n->arg[mode].str, dtype_info[common].c10);
 	return dtype_refuse(c->n->op, common, c->err);
 }
 
@@ -496,14 +612,15 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 	for (int k = 0; k < info->nparam; k++) {
 		if (info->param[k].kind == K_TENSOR)
 			in[nin++] = c->in[k];
-		else if (k == op_arg(c->n->op, N_other))
+		else if (k == op_arg(c->n->op, N_other) || (k == A_elementwise_self && info->param[k].kind == K_SCALAR))
 			nscalar++;
 	}
 	in[nin] = &scalar_operand;
 	enum dtype common;
 	if (!common_dtype(&common, c->n, in, nin, promo, c->err) || !check_row(c, common, promo) || !promote_sizes(&c->out[0], in, nin, c->err))
 		return false;
-	if (!(info->dtypes & DTS(common)))
+	const bool whole = promo == PROMO_DIVIDE && common == DT_B8; /* a quotient that is not is a float */
+	if (!(info->dtypes & DTS(common)) || whole)
 		return refuse_dtype(c, common, promo);
 	c->out[0].dtype = promo == PROMO_BOOL ? DT_B8 : common;
 	struct meta converted[MAX_IN]; /* PyTorch's CPU converts such operands into fresh tensors before it looks at strides */
@@ -520,6 +637,8 @@ static bool meta_pointwise(struct meta_ctx *c, enum promo promo)
 		in[1] = gradient;
 	}
 	layout_iterator(&c->out[0], in, nin + nscalar);
+	if (c->n->op == OP_pow_of_Scalar)
+		meta_make_contiguous(&c->out[0], c->out[0].dtype, c->out[0].size, c->out[0].rank);
 	return true;
 }
 
@@ -530,6 +649,7 @@ bool meta_pointwise_BOOL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BO
 bool meta_pointwise_SUBTRACT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SUBTRACT); }
 bool meta_pointwise_NEGATE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_NEGATE); }
 bool meta_pointwise_BOUNDS(struct meta_ctx *c) { return meta_pointwise(c, PROMO_BOUNDS); }
+bool meta_pointwise_DIVIDE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_DIVIDE); }
 bool meta_pointwise_REAL(struct meta_ctx *c) { return meta_pointwise(c, PROMO_REAL); }
 bool meta_pointwise_SLOPE(struct meta_ctx *c) { return meta_pointwise(c, PROMO_SLOPE); }
 bool meta_pointwise_GRADIENT(struct meta_ctx *c) { return meta_pointwise(c, PROMO_GRADIENT); }

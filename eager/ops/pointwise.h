@@ -29,9 +29,17 @@ union computed pointwise_scalar(const struct pointwise_types *t, int k);
 union computed pointwise_element(
 	int row, enum dtype common, const union computed in[MAX_ELEMENTWISE], const union computed *const number[ROW_NUMBERS]);
 
-int64_t int_pow(int64_t x, int64_t y); /* wraps; y below 0 counts as 0 */
+int64_t int_pow(int64_t x, int64_t y);   /* wraps; y below 0 counts as 0 */
+int64_t int_raise(int64_t x, int64_t y); /* the same, but 1 / x ** -y towards 0; 0 for 1 / 0 */
 /* PyTorch takes roots as roots, which differ from pow at -inf and -0; but not in f16. */
 double float_pow(double x, double y, enum dtype t);
+/* Towards 0, or (floored) -infinity; the quotient of the least integer by -1 wraps, by 0 it is 0. Of a floored remainder the
+ * sign is that of y. */
+int64_t int_quotient(int64_t x, int64_t y, int floored);
+int64_t int_remainder(int64_t x, int64_t y, int floored);
+double float_remainder(double x, double y, int floored);
+/* t: the dtype that PyTorch's kernel rounds each step to. A floored one is what is left without the remainder, divided: 1 // 0.1 is 9. */
+double float_quotient(double x, double y, int floored, enum dtype t);
 /* aten::copy_'s float to integer: by truncation. Out of range is undefined in C; here it is what x86-64 makes of it: the minimum of i64
  * (into 1; u32, too) or of i32 (0), which is cut to narrower dtypes; of u64 (2) 0 from 2^64 on. */
 int64_t float_truncate(double v, int into);

@@ -15,7 +15,12 @@
 #undef FMAX
 #undef FMIN
 #undef SIGNBIT
+#undef RAISE
 #undef POW
+#undef FMOD
+#undef REMAINDER
+#undef STEPS_IN
+#undef QUOTIENT
 #undef BIT_NOT
 #undef BIT_AND
 #undef BIT_OR
@@ -30,6 +35,7 @@
 #undef ROW_NEGATE
 #undef ROW_BOUNDS
 #undef ROW_GRADIENT
+#undef ROW_DIVIDE
 #undef GELU_SLOPE
 #undef GELU_BEND
 #undef GELU_TANH_SLOPE

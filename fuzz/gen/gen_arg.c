@@ -1124,8 +1124,11 @@ static bool draw_str(struct world *w, struct making *m, int k)
 	int n = 0;
 	while (param_word(word, param_of(m, k), n))
 		n++;
-	param_word(word, param_of(m, k), (int)choose_below(w->c, (uint64_t)n));
-	m->arg[k] = arg_str(w->p, word);
+	const bool none = param_of(m, k)->optional;
+	const int i = (int)choose_below(w->c, (uint64_t)(n + none)) - none;
+	if (i >= 0)
+		param_word(word, param_of(m, k), i);
+	m->arg[k] = i >= 0 ? arg_str(w->p, word) : (struct arg){.tag = ARG_NONE};
 	return true;
 }
 

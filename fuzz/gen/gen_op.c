@@ -64,6 +64,14 @@ static bool drawn_row_major(struct world *w, const struct param *q)
 	return role_has(q->role, RF_ROW_MAJOR) || (role_has(q->role, RF_SIDE_BY_SIDE) && (!w->alone || choose_chance(w->c, 70)));
 }
 
+/* An input of integers that are not 0, which nobody writes to before it is read. */
+static bool is_never_zero(struct world *w, int node)
+{
+	const struct node *n = &w->p->node[node];
+	const char *fill = n->op == OP_input && node_given(n, A_input_fill) ? n->arg[A_input_fill].str : "";
+	return (str_eq(fill, "nonzero") || str_eq(fill, "positive")) && !home_of(w, node)->written;
+}
+
 bool self_fits(struct world *w, int op, const struct param *q, int node)
 {
 	const struct meta *m = node_meta(w->p, node);
@@ -74,6 +82,8 @@ bool self_fits(struct world *w, int op, const struct param *q, int node)
 	if (q->role == R_DENSE && !meta_is_non_overlapping_and_dense(m))
 		return false;
 	if (takes_no_gradient(op, q) && has_grad(w, node))
+		return false;
+	if (role_has(q->role, RF_DIVIDES) && !dtype_is_float(m->dtype) && !is_never_zero(w, node))
 		return false;
 	if (!lies_well(q, m))
 		return false;
@@ -124,6 +134,8 @@ static int new_self(struct world *w, struct making *m, const struct param *q)
 	spec.no_grad = op_has(m->op, T_MUTATES) || q->role == R_PACKED || takes_no_gradient(m->op, q) || (w->lane && !choose_chance(w->c, 30));
 	spec.row_major = drawn_row_major(w, q);
 	spec.fill = w->lane && choose_chance(w->c, 80) ? "normal" : NULL; /* fewer of them equal */
+	if (role_has(q->role, RF_DIVIDES) && !dtype_is_float(spec.dtype))
+		spec.fill = "nonzero";
 	int node = add_input(w, &s, &spec);
 	return node >= 0 && self_fits(w, m->op, q, node) ? node : -1;
 }
@@ -255,7 +267,8 @@ static bool apart(struct world *w, const struct making *m, const struct param *q
 	if (!op_has(m->op, T_MUTATES) || w->fact[node].home != w->fact[m->self].home)
 		return true;
 	const struct meta *a = node_meta(w->p, node);
-	return q->role == R_BCAST_TO && meta_equivalent(a, &m->meta) && a->offset == m->meta.offset && chance(w, PF_self_operand);
+	return (q->role == R_BCAST_TO || q->role == R_DIVISOR_TO) && meta_equivalent(a, &m->meta) && a->offset == m->meta.offset
+		&& chance(w, PF_self_operand);
 }
 
 static int existing(struct world *w, const struct making *m, const struct param *q, enum dtype t, const struct shape *s, enum fit fit)
@@ -614,6 +627,27 @@ static int operand_BCAST_TO(struct world *w, struct making *m, const struct para
 }
 
 static int operand_BCAST_TO_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_BCAST_TO(w, m, q); }
+
+/* No integer is 0 that divides one. None is -1 where the quotient is towards 0: PyTorch's kernel traps at the least integer. */
+static int divisor(struct world *w, struct making *m, const struct param *q, enum fit fit)
+{
+	const enum dtype t = other_dtype(w, m);
+	struct shape s = shape_of(&m->meta);
+	const int mode = op_arg(m->op, N_rounding_mode);
+	if (dtype_is_float(t) || dtype_is_float(m->meta.dtype))
+		return operand(w, m, q, t, s, fit);
+	draw_broadcast(w, &s, fit);
+	const bool towards_0 = mode >= 0 && m->arg[mode].tag == ARG_STR && str_eq(m->arg[mode].str, "trunc");
+	return add_input(w, &s, &(struct input_spec){.dtype = t, .no_grad = true, .fill = towards_0 ? "positive" : "nonzero"});
+}
+
+static int operand_DIVISOR(struct world *w, struct making *m, const struct param *q) { return divisor(w, m, q, FIT_BCAST); }
+static int operand_DIVISOR_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return divisor(w, m, q, FIT_BCAST); }
+static int operand_DIVISOR_TO(struct world *w, struct making *m, const struct param *q) { return divisor(w, m, q, FIT_BCAST_TO); }
+static int operand_DIVISOR_TO_NO_GRADIENT(struct world *w, struct making *m, const struct param *q)
+{
+	return divisor(w, m, q, FIT_BCAST_TO);
+}
 
 static int operand_SAME(struct world *w, struct making *m, const struct param *q)
 {

@@ -183,11 +183,17 @@ static int result_bits(enum magnitude rule, const struct sizes *s)
 	return (int)MIN(b, UNBOUNDED);
 }
 
+static int bits_of(struct world *w, const struct arg *a)
+{
+	return a->tag == ARG_TENSOR ? home_of(w, a->node)->bits : log2_ceil(a->scalar.i < 0 ? -a->scalar.i : a->scalar.i);
+}
+
 /* Of integers: a power of e has e times as many. */
 static int power_bits(struct world *w, const struct node *n)
 {
-	const int64_t e = n->arg[A_pow_Scalar_exponent].scalar.i;
-	return (int)MIN(home_of(w, n->arg[A_pow_Scalar_self].node)->bits * MAX(MIN(e, UNBOUNDED), 1), UNBOUNDED);
+	const struct arg *by = node_arg(n, N_exponent);
+	const int64_t e = by->tag == ARG_SCALAR ? by->scalar.i : (int64_t)1 << MIN(bits_of(w, by), 32);
+	return (int)MIN(bits_of(w, node_arg(n, N_self)) * MAX(MIN(e, UNBOUNDED), 1), UNBOUNDED);
 }
 
 /* Bits of the result in dtype t, or -1 if that is undefined or overflows. */
@@ -195,8 +201,10 @@ static int admit_bits(struct world *w, const struct node *n, enum dtype t, const
 {
 	const struct op_info *op = &op_info[n->op];
 	const enum magnitude rule = magnitude_of(n->op);
-	const bool power = rule == MAG_POWER && !dtype_is_float(t), not_values = rule == MAG_FINDS || rule == MAG_COUNTS || rule == MAG_TELLS;
-	int bits = power ? power_bits(w, n) : result_bits(rule, s), width = 8 * dtype_nbytes(t);
+	const bool power = !dtype_is_float(t) && node_arg(n, N_exponent),
+			   not_values = rule == MAG_FINDS || rule == MAG_COUNTS || rule == MAG_TELLS;
+	const bool quotient = !dtype_is_float(t) && op->licence == LC_DIV;
+	int bits = power ? power_bits(w, n) : quotient ? s->bits : result_bits(rule, s), width = 8 * dtype_nbytes(t);
 	if (t == DT_B8)
 		return 1;
 	if (dtype_is_float(t)) {

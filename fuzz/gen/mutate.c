@@ -71,7 +71,7 @@ static struct arg mapped(const struct replay *r, const struct arg *old)
 /* Conditions on an argument that shape rules do not check: they held for the operands as they were. */
 static bool role_is_delicate(enum role role)
 {
-	return role_has(role, RF_POSITIONS | RF_FOLLOWS | RF_FOLLOWS_LAST) || role == R_STRIDED || role == R_WHOLE;
+	return role_has(role, RF_POSITIONS | RF_FOLLOWS | RF_FOLLOWS_LAST | RF_DIVIDES) || role == R_STRIDED || role == R_WHOLE;
 }
 
 struct operand_change {

@@ -641,6 +641,143 @@ struct num div_of(const struct num *a, const struct num *b, const struct how *h)
 }
 UNARY(DIV) { return div_of(A, B, h); }
 
+/* ---- whole quotients and what they leave ---- */
+static struct num undecided(double centre, double rad, int flags)
+{
+	return (struct num){.hi = centre, .rad = rad * (1 + 0x1p-50), .dtype = DT_F64, .flags = NUM_UNDEC | flags};
+}
+
+/* The quotient towards 0 (floored: -infinity) over the rectangle around a and b; false: it jumps there, or is beyond what doubles count. */
+static bool one_quotient(double *q, const struct num *a, const struct num *b, bool floored)
+{
+	const long double ra = arg_rad(a, false), rb = arg_rad(b, false), x = ld(a), y = ld(b);
+	long double low = INFINITY, high = -INFINITY;
+	for (int k = 0; k < 4; k++) {
+		const long double v = (x + (k & 1 ? ra : -ra)) / (y + (k & 2 ? rb : -rb));
+		low = fminl(low, v - fabsl(v) * 0x1p-60L);
+		high = fmaxl(high, v + fabsl(v) * 0x1p-60L);
+	}
+	*q = (double)(floored ? floorl(low) : truncl(low));
+	return fabsl(low) < 0x1p52L && *q == (double)(floored ? floorl(high) : truncl(high));
+}
+
+static struct num left_of(const struct num *a, const struct num *b, bool floored)
+{
+	if (isnan(a->hi) || isnan(b->hi) || !fin(a))
+		return num_exact(DT_F64, NAN);
+	const double r = arg_rad(b, false), most = fabs(b->hi) + r;
+	if (!fin(b)) {
+		const int sa = a->hi == 0 && arg_rad(a, false) == 0 ? 0 : signs_of(a), other = b->hi > 0 ? MINUS : PLUS;
+		return !floored || !(sa & other) ? *a : sa == other ? *b : num_hull(a, b);
+	}
+	if (arg_rad(a, false) == 0 && r == 0) {
+		const double left = fmod(a->hi, b->hi); /* NaN by 0 */
+		if (!floored || isnan(left) || left == 0 || (left < 0) == (b->hi < 0))
+			return num_exact(DT_F64, left);
+		const struct dd sum = dd_two_sum(left, b->hi);
+		return (struct num){.hi = sum.hi, .lo = sum.lo, .dtype = DT_F64};
+	}
+	double q;
+	if (fabs(b->hi) <= r)
+		return undecided(0, most, NUM_NAN);
+	if (one_quotient(&q, a, b, floored)) {
+		const struct num times = num_exact(DT_F64, q), product = num_mul(&times, b);
+		return num_sub(a, &product);
+	}
+	return floored ? undecided(b->hi / 2, most / 2 + r, 0) : undecided(0, fmin(most, num_mag(a) + fabs(a->lo)), 0);
+}
+static struct num left_pair(const struct num *a, const struct num *b) { return left_of(a, b, false); }
+static struct num floored_left_pair(const struct num *a, const struct num *b) { return left_of(a, b, true); }
+
+/* A quotient that is beyond the format: there the fmod of PyTorch's vectors (Sleef's) is NaN, that of the C library is not. */
+static bool quotient_is_beyond(const struct num *a, const struct num *b, const struct how *h)
+{
+	if (!fin(a) || !fin(b) || (b->hi == 0 && b->rad == 0))
+		return false;
+	const struct num q = num_div(a, b);
+	return q.flags & (NUM_SPECIAL | NUM_BEYOND) || num_mag(&q) >= num_format[h->l->compute].max;
+}
+
+/* Rounded. */
+static struct num left_over(struct num y, const struct num *a, const struct num *b, const struct how *h)
+{
+	y.dtype = (uint8_t)h->dt;
+	if (quotient_is_beyond(a, b, h))
+		y.flags |= NUM_NAN | NUM_UNDEC;
+	how_only(&y, h);
+	return y;
+}
+
+UNARY(FMOD)
+{
+	if (is_int(h))
+		return int_open(A) || int_open(B) || B->i == 0 ? num_any(h->dt) : int_result(h, B->i == -1 ? 0 : A->i % B->i);
+	return left_over(num_pairwise(A, B, left_pair), A, B, h);
+}
+
+static struct num int_whole(const struct num *a, const struct num *b, bool floored, const struct how *h)
+{
+	if (int_open(a) || int_open(b) || b->i == 0)
+		return num_any(h->dt);
+	if (b->i == -1)
+		return int_result(h, wrap_sub(0, a->i));
+	return int_result(h, a->i / b->i - (floored && a->i % b->i != 0 && (a->i < 0) != (b->i < 0)));
+}
+
+/* Some round the quotient and then make it whole, PyTorch's floor takes the remainder away first: 1 / 0.1 may be 10 or 9. Then an infinite
+ * dividend leaves NaN, and what is divided by an infinity of the other sign -1. From a quarter of the numbers on that the format counts,
+ * two roundings may add up to one. */
+struct num whole_quotient(const struct num *a, const struct num *b, bool floored, const struct how *h)
+{
+	step_fn *f = floored ? floor : trunc;
+	if (is_int(h))
+		return int_whole(a, b, floored, h);
+	const struct num quotient = num_div(a, b), rounded = div_of(a, b, h);
+	struct num y = num_each(&quotient, each_step, &f), z = num_each(&rounded, each_step, &f);
+	y = num_either(&y, &z);
+	if (floored && (a->flags & NUM_INF || quotient_is_beyond(a, b, h)))
+		y.flags |= NUM_NAN | NUM_UNDEC;
+	if (floored && b->flags & NUM_INF && !(num_is_exact(a) && a->hi == 0)) {
+		const struct num below = num_exact(h->dt, -1);
+		y = num_either(&y, &below);
+	}
+	y.dtype = (uint8_t)h->dt;
+	if (floored && num_mag(&y) >= num_pow2(num_format[h->dt].p - 2))
+		num_widen(&y, 4 * num_half_ulp(&num_format[h->dt], num_mag(&y)));
+	const bool beyond = dtype_is_narrow(h->dt) && !(y.flags & (NUM_NOFIN | NUM_ANY)) && num_mag(&y) > num_format[h->dt].max;
+	if (beyond) { /* infinity, or what f32 keeps of it */
+		num_widen(&y, num_mag(&y) * 0x1p-9);
+		y.flags |= (num_high(&y) > 0 ? NUM_PINF : 0) | (num_low(&y) < 0 ? NUM_NINF : 0) | NUM_UNDEC;
+	} else if (!num_is_exact(&y) || !num_fits(h->dt, y.hi, y.lo)) {
+		how_last(&y, h);
+	}
+	return y;
+}
+UNARY(FLOOR_DIV) { return whole_quotient(A, B, true, h); }
+UNARY(TRUNC_DIV) { return whole_quotient(A, B, false, h); }
+
+UNARY(REMAINDER)
+{
+	if (is_int(h)) {
+		if (int_open(A) || int_open(B) || B->i == 0)
+			return num_any(h->dt);
+		const int64_t left = B->i == -1 ? 0 : A->i % B->i;
+		return int_result(h, left != 0 && (left < 0) != (B->i < 0) ? left + B->i : left);
+	}
+	const struct num y = left_over(num_pairwise(A, B, floored_left_pair), A, B, h);
+	if (!(h->l->flags & LF_DECOMP))
+		return y;
+	/* a - floor(a / b) * b, a step at a time */
+	const struct num q = whole_quotient(A, B, true, h);
+	struct num p = num_mul(&q, B), z;
+	how_step(&p, h);
+	z = num_sub(A, &p);
+	how_last(&z, h);
+	z = num_hull(&y, &z);
+	z.dtype = (uint8_t)h->dt;
+	return z;
+}
+
 /* sqrt, rsqrt, reciprocal and products stand for these (PowKernel.cu; inductor's lowering of pow). */
 static bool pow_is_singled_out(double b) { return fabs(b) == 0.5 || fabs(b) == 2 || b == 3 || b == -1; }
 
@@ -770,6 +907,55 @@ UNARY(POW)
 	return y;
 }
 
+/* a ^ b over the rectangle around them. Where a > 0 it is monotonous in either, so the corners bound it. */
+static struct num raise_pair(const struct num *a, const struct num *b)
+{
+	const double ra = fin(a) ? arg_rad(a, false) : 0, rb = fin(b) ? arg_rad(b, false) : 0;
+	if (rb == 0 && b->hi == 0)
+		return num_exact(DT_F64, 1);
+	if (ra == 0 && a->hi == 1)
+		return num_exact(DT_F64, 1);
+	if (rb == 0) {
+		struct num y = num_each(a, each_pow, &(struct power){b->hi, false});
+		return isfinite(b->hi) || ra == 0 ? y : num_any(DT_F64);
+	}
+	const bool maybe_0 = fabs(b->hi) <= rb;
+	if (fin(a) && isnan(a->hi))
+		return num_any(DT_F64);
+	if (!fin(a)) {
+		if (maybe_0 || a->hi == -INFINITY)
+			return num_any(DT_F64);
+		return isnan(a->hi) ? *a : num_exact(DT_F64, b->hi > 0 ? INFINITY : 0);
+	}
+	if (ra == 0 && a->hi == 0)
+		return maybe_0 || b->hi < 0 ? num_any(DT_F64) : num_exact(DT_F64, 0);
+	if (a->hi <= ra)
+		return num_any(DT_F64);
+	const long double y = powl(ld(a), ld(b));
+	long double far = 0;
+	for (int k = 0; k < 4; k++)
+		far = fmaxl(far, fabsl(powl(ld(a) + (k & 1 ? ra : -ra), ld(b) + (k & 2 ? rb : -rb)) - y));
+	return isfinite((double)y) && isfinite((double)far) ? of_long_double(y, (double)far * (1 + 0x1p-40) + fabs((double)y) * REL_LD)
+														: num_any(DT_F64);
+}
+
+static int64_t int_raised(int64_t a, int64_t b)
+{
+	int64_t y = 1;
+	if (b < 0)
+		return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+	for (; b > 0; b >>= 1, a = wrap_mul(a, a))
+		y = b & 1 ? wrap_mul(y, a) : y;
+	return y;
+}
+
+UNARY(RAISE)
+{
+	if (is_int(h))
+		return int_open(A) || int_open(B) ? num_any(h->dt) : int_result(h, int_raised(A->i, B->i));
+	return budget(num_pairwise(A, B, raise_pair), h);
+}
+
 UNARY(ATAN2) { return budget(num_pairwise(A, B, atan2_pair), h); }
 
 static struct num extreme(const struct num *a, const struct num *b, const struct how *h, int sign)
@@ -848,6 +1034,12 @@ UNARY(CLAMP)
 
 struct num sin_of(const struct num *a, const struct how *h) { return v_SIN(&a, h); }
 struct num cos_of(const struct num *a, const struct how *h) { return v_COS(&a, h); }
+struct num raise_of(const struct num *a, const struct num *b, const struct how *h)
+{
+	const struct num *const x[2] = {a, b};
+	return v_RAISE(x, h);
+}
+struct num log_of(const struct num *a, const struct how *h) { return v_LOG(&a, h); }
 struct num pow_of(const struct num *a, const struct num *b, const struct how *h)
 {
 	const struct num *const x[2] = {a, b};

@@ -202,6 +202,18 @@ ADJ(DIV)
 	how_last(&r, h);
 	gx[1] = r;
 }
+/* Overflow on the way is optional: the power may be taken in the compute type. */
+static struct num power_step(const struct num *a, const struct num *b,
+	struct num (*power)(const struct num *, const struct num *, const struct how *), const struct how *h)
+{
+	struct lic_rule wide = *h->l;
+	wide.flags |= LF_WIDE;
+	const struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : dtype_compute(h->dt), .l = &wide};
+	struct num p = power(a, b, &inside);
+	if (h->l->flags & LF_STEPS)
+		how_step(&p, h);
+	return p;
+}
 ADJ(POW)
 {
 	(void)y;
@@ -216,17 +228,46 @@ ADJ(POW)
 	}
 	/* g * (b * a^(b - 1)): b - 1 is formed in f64 and then an exponent like any other; as a factor b has the compute type. */
 	struct num e = num_exact(DT_F64, b - 1), k = num_exact(h->dt, num_rn(dtype_compute(h->dt), b, 0));
-	/* Overflow on the way is optional: the power may be taken in the compute type. */
-	struct lic_rule wide = *h->l;
-	wide.flags |= LF_WIDE;
-	struct how inside = {.dt = h->l->flags & LF_STEPS ? h->dt : dtype_compute(h->dt), .l = &wide};
-	struct num p = pow_of(x[0], &e, &inside);
-	if (h->l->flags & LF_STEPS)
-		how_step(&p, h);
+	const struct num p = power_step(x[0], &e, pow_of, h);
 	struct num m = num_mul(&k, &p);
 	how_step(&m, h);
 	gx[0] = mul_last(g, &m, h);
 }
+ADJ(RAISE)
+{
+	const struct how in = {.dt = h->dt, .l = h->l};
+	const struct num zero = zero_of(h), one = num_exact(h->dt, 1);
+	struct num e = num_sub(x[1], &one);
+	how_step(&e, h);
+	const struct num p = power_step(x[0], &e, raise_of, h), slope = mul_step(x[1], &p, h), all = mul_last(g, &slope, h);
+	gx[0] = gate(not3(num_eq(x[1], &zero)), &all, h);
+	const int is_0 = num_eq(x[0], &zero), not_below = num_le(&zero, x[1]);
+	const struct num l = log_of(x[0], &in), m = mul_step(y, &l, h);
+	const struct num by = is_0 == 0 || not_below == 0 ? m : is_0 == 1 && not_below == 1 ? zero : num_either(&m, &zero);
+	gx[1] = mul_last(g, &by, h);
+}
+static void adj_left(struct num *gx, const struct num *g, const struct num *const *x, bool floored, const struct how *h)
+{
+	const struct num q = whole_quotient(x[0], x[1], floored, &(struct how){.dt = h->dt, .l = h->l}), minus = num_neg(*g);
+	gx[0] = *g;
+	gx[1] = mul_last(&minus, &q, h);
+}
+ADJ(FMOD)
+{
+	(void)y;
+	adj_left(gx, g, x, false, h);
+}
+ADJ(REMAINDER)
+{
+	(void)y;
+	adj_left(gx, g, x, true, h);
+}
+ADJ(FLOOR_DIV)
+{
+	NOTHING;
+	gx[0] = gx[1] = zero_of(h);
+}
+#define g_TRUNC_DIV g_FLOOR_DIV
 ADJ(ATAN2)
 {
 	(void)y;

@@ -22,10 +22,14 @@ INLINE struct num quotient(const struct num *a, const struct num *b, const struc
 }
 /* a / b, rounded as the last and only step; a constant divisor may be inverted first (LF_RECIP). */
 struct num div_of(const struct num *a, const struct num *b, const struct how *h);
+/* a / b made whole, towards 0 or -infinity. */
+struct num whole_quotient(const struct num *a, const struct num *b, bool floored, const struct how *h);
 struct num each_sign(const struct num *a, const void *ctx); /* for num_each */
 /* Values, rounded. */
 struct num sin_of(const struct num *a, const struct how *h);
 struct num cos_of(const struct num *a, const struct how *h);
+struct num log_of(const struct num *a, const struct how *h);
+struct num raise_of(const struct num *a, const struct num *b, const struct how *h);
 struct num pow_of(const struct num *a, const struct num *b, const struct how *h);
 
 /* ---- elementary functions ---- */

@@ -279,6 +279,61 @@ REFERENCE(mul_Scalar, ANEW) { return multiply(c, SF_MUL, COMMON_KEEP); }
 REFERENCE(div_Tensor, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 REFERENCE(div_Scalar, ANEW) { return multiply(c, SF_DIV, COMMON_FLOAT); }
 
+/* What divides integers is not 0: CPUs raise then. And the least integer is not divided by -1 towards 0, which traps. */
+static bool may_divide(struct ref_ctx *c, const struct pair *p, enum sf f)
+{
+	if (p->dt == DT_B8)
+		return err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+	for (int64_t k = 0; k < p->n && !dtype_is_float(p->dt); k++) {
+		int64_t by;
+		if (!ref_int(c, &by, p->b[k]))
+			return false;
+		if (by == 0)
+			return ref_not_on_cuda(c) && err_set(c->err, "ZeroDivisionError");
+		const struct num *a = tape_val(c->t, p->a[k]);
+		if (f == SF_TRUNC_DIV && by == -1 && (a->flags & (NUM_UNDEC | NUM_ANY) || num_wrap(p->dt, wrap_sub(0, a->i)) == a->i) && a->i)
+			return ref_unsupported(c, "%s of what may be the least integer by -1", op_info[c->n->op].name);
+	}
+	return true;
+}
+
+/* f of a pair; a number beside a half in f32, as in div. */
+static bool divide(struct ref_ctx *c, enum sf f, bool wide)
+{
+	struct pair p;
+	if (!pair_of(c, &p, COMMON_KEEP, wide) || !may_divide(c, &p, f))
+		return false;
+	if (p.at == p.dt && p.bt == p.dt)
+		return give_pair(c, &p, tape_map2(c->t, f, p.dt, p.a, p.b, p.n));
+	if (!may_write(c, p.dt))
+		return false;
+	const sid *a = ref_cast(c, p.a, p.n, DT_F32), *b = ref_cast(c, p.b, p.n, DT_F32);
+	const sid *y = ref_ids_block(c, tape_map2(c->t, f, DT_F32, a, b, p.n), p.n);
+	return ref_out_ids(c, 0, p.dt, p.size, p.rank, p.stride, ref_cast(c, y, p.n, p.dt));
+}
+
+static bool divide_mode(struct ref_ctx *c)
+{
+	const struct arg *mode = &c->n->arg[op_arg(c->n->op, N_rounding_mode)];
+	if (mode->tag == ARG_NONE)
+		return multiply(c, SF_DIV, COMMON_FLOAT);
+	const bool floored = str_eq(mode->str, "floor");
+	if (!floored && !str_eq(mode->str, "trunc"))
+		return err_set(c->err, "rounding_mode is none of None, 'trunc' and 'floor'");
+	if (floored && !ref_not_on_cuda(c))
+		return false;
+	return divide(c, floored ? SF_FLOOR_DIV : SF_TRUNC_DIV, true);
+}
+REFERENCE(div_Tensor_mode, ANEW) { return divide_mode(c); }
+REFERENCE(div_Scalar_mode, ANEW) { return divide_mode(c); }
+REFERENCE(floor_divide, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
+REFERENCE(floor_divide_Scalar, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_FLOOR_DIV, true); }
+REFERENCE(remainder_Tensor, SELF) { return divide(c, SF_REMAINDER, false); }
+REFERENCE(remainder_Scalar, SELF) { return divide(c, SF_REMAINDER, false); }
+REFERENCE(remainder_Scalar_Tensor, ANEW) { return ref_not_on_cuda(c) && divide(c, SF_REMAINDER, false); }
+REFERENCE(fmod_Tensor, SELF) { return divide(c, SF_FMOD, false); }
+REFERENCE(fmod_Scalar, SELF) { return divide(c, SF_FMOD, false); }
+
 /* self + value * tensor1 * tensor2, in any order and with or without FMA; value is a number of the type computed in. */
 REFERENCE(addcmul, SELF)
 {
@@ -413,6 +468,38 @@ REFERENCE(pow_Scalar, ANEW)
 	if (c->inplace)
 		return give_pair(c, &p, first);
 	return give_unary(c, p.dt, p.dt, first);
+}
+
+/* The derivatives have steps in the dtypes of the operands as they came. */
+static bool raise(struct ref_ctx *c, struct pair *p)
+{
+	if (!pair_of(c, p, COMMON_KEEP, false))
+		return false;
+	return p->dt != DT_B8 || err_set(c->err, "%s is not implemented for bool tensors", op_info[c->n->op].name);
+}
+REFERENCE(pow_Tensor_Tensor, ANEW)
+{
+	struct pair p;
+	const enum dtype a = meta_of(c, A_pow_Tensor_Tensor_self)->dtype, b = meta_of(c, A_pow_Tensor_Tensor_exponent)->dtype;
+	if (c->grad && a != b)
+		return ref_unsupported(c, "gradient of a power of %s and %s: its steps are not modelled; convert one of them first",
+			dtype_info[a].name, dtype_info[b].name);
+	return raise(c, &p) && give_pair(c, &p, tape_map2(c->t, SF_RAISE, p.dt, p.a, p.b, p.n));
+}
+
+/* Its derivative takes the logarithm of the number as it was written. */
+REFERENCE(pow_of_Scalar, ANEW)
+{
+	struct pair p;
+	const struct scalar *s = scalar_of(c, A_pow_of_Scalar_self);
+	const double base = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	if (!raise(c, &p))
+		return false;
+	if (c->grad && s->kind == SC_BOOL)
+		return ref_unsupported(c, "gradient of powers of a bool, which PyTorch 2.15 does not take for 0: write a number");
+	if (c->grad && !isnan(base) && num_rn(p.dt, base, 0) != base)
+		return ref_unsupported(c, "gradient of powers of a number that %s does not hold: write one that it holds", dtype_info[p.dt].name);
+	return ref_out_block(c, 0, p.dt, p.size, p.rank, NULL, tape_map2(c->t, SF_RAISE, p.dt, p.a, p.b, p.n));
 }
 
 /* ---- comparisons: in the common dtype, b8 comes out --------------------------------------------------------------- */
@@ -818,6 +905,47 @@ static bool bounded(struct ref_ctx *c, enum sf extreme, enum sf within, enum sf 
 }
 REFERENCE(clamp_min_Tensor, ANEW) { return bounded(c, SF_MAX2, SF_GE, SF_LT); }
 REFERENCE(clamp_max_Tensor, ANEW) { return bounded(c, SF_MIN2, SF_LE, SF_GT); }
+
+/* min(max(self, min), max) of those that are there, in their common dtype; NaN where one of them is. */
+REFERENCE(clamp_Tensor, ANEW)
+{
+	struct result_type r = SHAPE_TYPE_NONE;
+	struct meta op[3];
+	const struct meta *given[3];
+	const sid *x[3];
+	int64_t size[MAX_RANK], stride[MAX_RANK];
+	int rank = 0, n = 0;
+	enum dtype dt;
+	for (int k = A_clamp_Tensor_self; k <= A_clamp_Tensor_max; k++) {
+		if (!ref_given(c, k))
+			continue;
+		shape_type_tensor(&r, meta_of(c, k));
+		if (!shape_broadcast(c, size, &rank, meta_of(c, k)))
+			return false;
+		given[n++] = meta_of(c, k);
+	}
+	if (n == 1)
+		return err_set(c->err, "clamp: at least one of 'min' or 'max' must not be None");
+	if (!shape_type(&dt, c, &r) || !meta_check_sizes(size, rank, c->err))
+		return false;
+	if (dt == DT_B8)
+		return err_set(c->err, "clamp is not implemented for bool tensors");
+	const int64_t numel = shape_numel(size, rank);
+	for (int k = A_clamp_Tensor_self, i = 0; k <= A_clamp_Tensor_max; k++) {
+		if (!ref_given(c, k))
+			continue;
+		op[i] = operand(c, given[i], dt);
+		x[i] = shape_expand_ids(c, ref_cast(c, ref_ids(c, c->in[k]), meta_numel(given[i]), dt), given[i], size, rank);
+		i++;
+	}
+	shape_iterator(stride, size, rank, op, n);
+	const sid *y = x[0];
+	if (ref_given(c, A_clamp_Tensor_min))
+		y = ref_ids_block(c, tape_map2(c->t, SF_MAX2, dt, y, x[1], numel), numel);
+	if (ref_given(c, A_clamp_Tensor_max))
+		y = ref_ids_block(c, tape_map2(c->t, SF_MIN2, dt, y, x[n - 1], numel), numel);
+	return ref_out_ids(c, 0, dt, size, rank, stride, y);
+}
 
 /* What PyTorch 2.15.0 makes of an integer bound that dtype dt cannot hold: nothing is beyond it, or the call is refused. 2.11.0 refuses
  * all but the negative ones of u8, which wrap (shape_fits). Both measured. */

@@ -137,7 +137,7 @@ class Example:
             return self.operand(None, INDEX)
         if role == "mask":
             return self.operand(None, SELECTED_BY if stated else MASK)
-        if role in ("bcast", "bcast_to", "srcn", "values", "source"):
+        if role in ("bcast", "bcast_to", "divisor", "divisor_to", "srcn", "values", "source"):
             return self.operand(self.size)
         shape = {"zero_dim": [], "mat2": [*self.size[:-2], *self.size[-1:], 2], "vec2": self.size[-1:], "bias": [2],
                  "batch_bias": [2]}.get(role)
@@ -242,7 +242,8 @@ class Example:
         args, params = {}, self.op["params"]
         # PyTorch needs tensors whose sizes follow from others last
         for p in sorted(params, key=lambda p: (p["role"] in FOLLOWS) * 2 + (p["role"] in FACTORS)):
-            needed = "default" not in p or p["name"] in self.choice or (p["role"] == "bound" and p["name"] == "min")
+            bound = p["name"] == "min" and (p["role"] == "bound" or self.op["name"] == "clamp.Tensor")
+            needed = "default" not in p or p["name"] in self.choice or bound
             if needed:
                 args[p["name"]] = "None" if self.choice.get(p["name"]) == "None" else self.value(p)
         return ", ".join(f"{p['name']}={args[p['name']]}" for p in params if p["name"] in args)

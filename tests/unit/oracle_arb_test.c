@@ -586,6 +586,22 @@ static void list_value(arb_struct *y, struct balls *b, enum sf f, const sid *e, 
 	arb_clear(x);
 }
 
+/* a / b towards 0 or -infinity, or what that leaves of a. */
+static void divided(arb_struct *y, const arb_t a, const arb_t b, bool floored, bool left)
+{
+	arb_t q;
+	arb_init(q);
+	arb_div(q, a, b, PREC);
+	if (floored)
+		arb_floor(q, q, PREC);
+	else
+		arb_trunc_(q, q, PREC);
+	arb_set(y, left ? a : q);
+	if (left)
+		arb_submul(y, q, b, PREC);
+	arb_clear(q);
+}
+
 static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 {
 	switch (f) {
@@ -594,6 +610,11 @@ static void pair_value(arb_struct *y, enum sf f, const arb_t a, const arb_t b)
 	case SF_MUL: arb_mul(y, a, b, PREC); break;
 	case SF_DIV: arb_div(y, a, b, PREC); break;
 	case SF_POW: arb_pow(y, a, b, PREC); break;
+	case SF_RAISE: arb_pow(y, a, b, PREC); break;
+	case SF_FMOD: divided(y, a, b, false, true); break;
+	case SF_REMAINDER: divided(y, a, b, true, true); break;
+	case SF_FLOOR_DIV: divided(y, a, b, true, false); break;
+	case SF_TRUNC_DIV: divided(y, a, b, false, false); break;
 	case SF_ATAN2: arb_atan2(y, a, b, PREC); break;
 	case SF_MAX2: arb_max(y, a, b, PREC); break;
 	case SF_MIN2: arb_min(y, a, b, PREC); break;
@@ -605,7 +626,8 @@ static const struct {
 	enum sf f;
 	int op;
 } pairs[] = {{SF_ADD, OP_add_Tensor}, {SF_SUB, OP_sub_Tensor}, {SF_MUL, OP_mul_Tensor}, {SF_DIV, OP_div_Tensor}, {SF_POW, OP_pow_Scalar},
-	{SF_ATAN2, OP_atan2}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
+	{SF_RAISE, OP_pow_Tensor_Tensor}, {SF_FMOD, OP_fmod_Tensor}, {SF_REMAINDER, OP_remainder_Tensor}, {SF_FLOOR_DIV, OP_div_Tensor_mode},
+	{SF_TRUNC_DIV, OP_div_Tensor_mode}, {SF_ATAN2, OP_atan2}, {SF_MAX2, OP_maximum}, {SF_MIN2, OP_minimum}, {SF_MUL, OP_mul_Tensor}};
 static const struct {
 	enum sf f;
 	int op;

@@ -174,6 +174,14 @@ static double eval_map(const struct exec *e, const struct tape_block *b, const d
 			return x[1] == 0 ? 1 : x[0];
 		r = x[1] == 2 ? x[0] * x[0] : lib(e, powl((long double)x[0], (long double)x[1]));
 		break;
+	case SF_RAISE: r = lib(e, powl((long double)x[0], (long double)x[1])); break;
+	case SF_FMOD: r = fmod(x[0], x[1]); break;
+	case SF_REMAINDER:
+		r = fmod(x[0], x[1]);
+		r += r != 0 && (r < 0) != (x[1] < 0) ? x[1] : 0;
+		break;
+	case SF_FLOOR_DIV: r = floor(div_const(e, x[0], x[1], c)); break;
+	case SF_TRUNC_DIV: r = trunc(div_const(e, x[0], x[1], c)); break;
 	case SF_ATAN2: r = lib(e, atan2l((long double)x[0], (long double)x[1])); break;
 	case SF_MAX2: return maxnan(x[0], x[1]);
 	case SF_MIN2: return minnan(x[0], x[1]);
@@ -507,6 +515,24 @@ static void back_map(struct exec *e, const struct tape_block *b, double g, doubl
 				: c == 2 ? out(e, g * step(e, 2 * a))
 						 : out(e, g * step(e, c * step(e, c == 3 ? a * a : lib(e, powl((long double)a, (long double)c - 1))))));
 		break;
+	case SF_RAISE: {
+		const double p = lib(e, powl((long double)a, (long double)step(e, c - 1)));
+		give(e, id[0], c == 0 ? 0 : out(e, g * step(e, c * p)));
+		give(e, id[1], out(e, g * (a == 0 && c >= 0 ? 0 : step(e, y * lib(e, logl((long double)a))))));
+		break;
+	}
+	case SF_FMOD:
+	case SF_REMAINDER: {
+		const double q = step(e, a / c);
+		give(e, id[0], g);
+		give(e, id[1], out(e, -g * (b->f == SF_FMOD ? trunc(q) : floor(q))));
+		break;
+	}
+	case SF_FLOOR_DIV:
+	case SF_TRUNC_DIV:
+		give(e, id[0], 0);
+		give(e, id[1], 0);
+		break;
 	case SF_ATAN2: {
 		double sum = step(e, step(e, a * a) + step(e, c * c)), r = sum == 0 ? 0 : step(e, 1 / sum);
 		give(e, id[0], out(e, step(e, g * c) * r));
@@ -712,6 +738,11 @@ static const struct {
 	{SF_MUL, OP_mul_Tensor},
 	{SF_DIV, OP_div_Tensor},
 	{SF_POW, OP_pow_Scalar},
+	{SF_RAISE, OP_pow_Tensor_Tensor},
+	{SF_FMOD, OP_fmod_Tensor},
+	{SF_REMAINDER, OP_remainder_Tensor},
+	{SF_FLOOR_DIV, OP_div_Tensor_mode},
+	{SF_TRUNC_DIV, OP_div_Tensor_mode},
 	{SF_ATAN2, OP_atan2},
 	{SF_MAX2, OP_maximum},
 	{SF_MIN2, OP_minimum},

@@ -78,7 +78,7 @@ def _cells(dtype: str, h: torch.Tensor, fill: str, high: int) -> torch.Tensor:
     to, r = _DTYPE[dtype], _shr(h, 33)
     signed = to.is_floating_point or to.is_signed
     if dtype == "b8":
-        return torch.ones_like(r, dtype=to) if fill == "positive" else (r & 1).to(to)
+        return torch.ones_like(r, dtype=to) if fill in ("positive", "nonzero") else (r & 1).to(to)
     if fill == "normal":
         n = torch.full_like(h, -6 * 65536)
         for _ in range(3):
@@ -98,6 +98,9 @@ def _cells(dtype: str, h: torch.Tensor, fill: str, high: int) -> torch.Tensor:
     _, reach, step, _, _ = _ROWS[dtype]
     if fill == "positive":
         return ((r % reach + 1).double() * step).to(to)
+    if fill == "nonzero":
+        k = r % (2 * reach) - (reach if signed else 0)
+        return ((k + (k >= 0)).double() * step).to(to)
     k = r % (2 * reach + 1) - (reach if signed else 0)
     value = (k.double() * step).to(to)
     if fill == "special":
