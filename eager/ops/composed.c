@@ -78,6 +78,8 @@ bool meta_index_reduce(struct meta_ctx *c)
 	const struct meta *self = c->in[A_index_reduce_self], *index = c->in[A_index_reduce_index], *source = c->in[A_index_reduce_source];
 	const char *word = c->n->arg[A_index_reduce_reduce].str;
 	int64_t dim = node_int(c->n, A_index_reduce_dim);
+	if (self->dtype == DT_B8)
+		return err_limit(c->err, "index_reduce of bools, which PyTorch refuses of some sizes");
 	if (!str_eq(word, "prod") && !str_eq(word, "mean") && !str_eq(word, "amax") && !str_eq(word, "amin"))
 		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", word);
 	if (index->rank > 1)
@@ -523,8 +525,8 @@ static bool is_end(const struct meta_ctx *c, int name, enum dtype t)
 	return err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
 }
 
-/* Of fewer than two numbers PyTorch looks at no dtype. */
-bool meta_linspace(struct meta_ctx *c)
+/* Of fewer than two numbers PyTorch looks at no dtype; of one not at the end either. */
+static bool range_of(struct meta_ctx *c, const char *kernel, bool start_is_cut)
 {
 	const int at = op_arg(c->n->op, N_dtype);
 	const int64_t steps = node_int(c->n, op_arg(c->n->op, N_steps));
@@ -533,10 +535,26 @@ bool meta_linspace(struct meta_ctx *c)
 		return err_set(c->err, "number of steps must be non-negative");
 	if (steps > MAX_NUMEL)
 		return err_limit(c->err, "%lld numbers", (long long)steps);
-	if (!is_end(c, N_start, t) || !is_end(c, N_end, t))
+	if (!is_end(c, N_start, steps == 1 && !start_is_cut ? DT_F64 : t) || !is_end(c, N_end, t))
 		return false;
 	if (dtype_info[t].rows != DR_FULL || t == DT_B8)
 		return steps < 2 ? err_limit(c->err, "%lld numbers of %s", (long long)steps, dtype_info[t].name)
-						 : err_set(c->err, "\"linspace_cpu\" not implemented for '%s'", dtype_info[t].c10);
+						 : err_set(c->err, "\"%s\" not implemented for '%s'", kernel, dtype_info[t].c10);
 	return meta_body(c);
+}
+
+bool meta_linspace(struct meta_ctx *c) { return range_of(c, "linspace_cpu", true); }
+
+/* One power must be a number of the dtype. */
+bool meta_logspace(struct meta_ctx *c)
+{
+	const int start = op_arg(c->n->op, N_start), at = op_arg(c->n->op, N_dtype);
+	const struct scalar *s = &c->n->arg[start].scalar;
+	const enum dtype t = node_given(c->n, at) ? c->n->arg[at].dtype : DT_F32;
+	if (!c->in[start] && node_int(c->n, op_arg(c->n->op, N_steps)) == 1) {
+		const double v = pow(c->n->arg[op_arg(c->n->op, N_base)].scalar.f, s->kind == SC_FLOAT ? s->f : (double)s->i);
+		if (dtype_is_float(t) ? !(fabs(v) <= dtype_max(t)) : !(v >= (double)dtype_int_min(t) && v <= (double)dtype_int_max(t)))
+			return err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
+	}
+	return range_of(c, "logspace_cpu", false);
 }

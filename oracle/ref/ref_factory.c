@@ -158,6 +158,53 @@ REFERENCE(linspace, ANEW)
 	return out != NULL;
 }
 
+/* Exponent k of n powers: doubles, which are rounded three times. */
+static struct num exponent_in_range(const double end[2], int64_t k, int64_t n)
+{
+	const double last = (double)MAX(n - 1, 1), distance = end[1] - end[0], step = distance / last;
+	const bool low = n == 1 || k < n / 2;
+	const double times = low ? (double)k : (double)(n - 1 - k), far = step * times, from = end[!low], x = low ? from + far : from - far;
+	struct num out = num_exact(DT_F64, x);
+	const bool exact = fma(step, last, -distance) == 0 && fma(step, times, -far) == 0
+		&& (low ? x - from == far && x - far == from : from - x == far && x + far == from);
+	if (!exact)
+		out.rad = 0x1p-51 * (fabs(from) + fabs(far) + fabs(distance));
+	return out;
+}
+
+/* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the kernel
+ * and kept by PyTorch's decomposition. */
+REFERENCE(logspace, ANEW)
+{
+	const enum dtype dt = dtype_of(c, DT_F32);
+	const int64_t n = ref_arg_int(c, shape_param(c, N_steps));
+	const bool tensors = c->in[shape_param(c, N_start)] || c->in[shape_param(c, N_end)];
+	double end[2];
+	if (n < 0)
+		return err_set(c->err, "number of steps must be non-negative");
+	if (dt == DT_B8 || dtype_info[dt].rows != DR_FULL || n > MAX_NUMEL)
+		return n > 1 && dt == DT_B8 ? err_set(c->err, "logspace is not implemented for bool") : ref_unsupported(c, "such a logspace");
+	const enum dtype read = n == 1 ? DT_F64 : dt;
+	if (!end_of_range(c, N_start, read, &end[0]) || !end_of_range(c, N_end, read, &end[1]))
+		return false;
+	if (n == 1)
+		end[1] = end[0];
+	else if (dtype_is_float(dt) && (!num_fits(dt, end[0], 0) || !num_fits(dt, end[1], 0) || !num_fits(dt, end[1] - end[0], 0)))
+		return ref_unsupported(c, "logspace between numbers, or of a distance, that the dtype does not hold");
+	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
+	c->cuts = !tensors;
+	if (!out || n == 0)
+		return out != NULL;
+	struct num *x = ARENA_NEW(c->t->arena, struct num, n);
+	for (int64_t k = 0; k < n; k++)
+		x[k] = exponent_in_range(end, k, n);
+	const sid *exponent = ref_ids_block(c, tape_sets(c->t, DT_F64, x, n), n);
+	const sid *base = ref_ids_repeat(c, shape_const(c, DT_F64, scalar_of(c, shape_param(c, N_base))), n);
+	const sid power = tape_map2(c->t, SF_RAISE, DT_F64, base, exponent, n);
+	memcpy(out, ref_cast(c, ref_ids_block(c, power, n), n, dt), (size_t)n * sizeof *out);
+	return true;
+}
+
 /* 1 where row and column are the same. */
 static bool identity(struct ref_ctx *c, int64_t rows, int64_t columns)
 {
