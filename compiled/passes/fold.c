@@ -101,6 +101,13 @@ enum {
 	FILLED_arange_start = WITH_ARGUMENTS,
 	FILLED_arange_start_step = WITH_ARGUMENTS,
 	FILLED_linspace = WITH_ARGUMENTS,
+	FILLED_logspace = WITH_ARGUMENTS,
+	FILLED_logspace_Tensor_Tensor = WITH_ARGUMENTS,
+	FILLED_logspace_Tensor_Scalar = WITH_ARGUMENTS,
+	FILLED_logspace_Scalar_Tensor = WITH_ARGUMENTS,
+	FILLED_linspace_Tensor_Tensor = WITH_ARGUMENTS,
+	FILLED_linspace_Tensor_Scalar = WITH_ARGUMENTS,
+	FILLED_linspace_Scalar_Tensor = WITH_ARGUMENTS,
 	FILLED_eye = WITH_ARGUMENTS,
 	FILLED_eye_m = WITH_ARGUMENTS
 };

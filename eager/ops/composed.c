@@ -56,6 +56,44 @@ bool meta_take(struct meta_ctx *c)
 	return meta_body(c);
 }
 
+bool meta_put(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_put_self], *index = c->in[A_put_index], *source = c->in[A_put_source];
+	if (index->dtype != DT_I64)
+		return err_set(c->err, "put_(): Expected a long tensor for index, but got %s", dtype_info[index->dtype].c10);
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "put_(): self and source expected to have the same dtype, but got self.dtype = %s and source.dtype = %s",
+			dtype_info[self->dtype].c10, dtype_info[source->dtype].c10);
+	if (meta_numel(index) != meta_numel(source))
+		return err_set(c->err,
+			"put_(): Expected source and index to have the same number of elements, but got source.numel() = %lld, index.numel() = %lld",
+			(long long)meta_numel(source), (long long)meta_numel(index));
+	if (meta_numel(self) == 0 && meta_numel(index) > 0)
+		return err_set(c->err, "put_(): Tried to put elements into an empty tensor");
+	return meta_body(c);
+}
+
+bool meta_index_reduce(struct meta_ctx *c)
+{
+	const struct meta *self = c->in[A_index_reduce_self], *index = c->in[A_index_reduce_index], *source = c->in[A_index_reduce_source];
+	const char *word = c->n->arg[A_index_reduce_reduce].str;
+	int64_t dim = node_int(c->n, A_index_reduce_dim);
+	if (self->dtype == DT_B8)
+		return err_limit(c->err, "index_reduce of bools, which PyTorch refuses of some sizes");
+	if (!str_eq(word, "prod") && !str_eq(word, "mean") && !str_eq(word, "amax") && !str_eq(word, "amin"))
+		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got %s.", word);
+	if (index->rank > 1)
+		return err_set(c->err, "index_reduce_(): Index is supposed to be a vector, but got dim: %d", index->rank);
+	if (self->dtype != source->dtype)
+		return err_set(c->err, "index_reduce_(): self (%s) and source (%s) must have the same scalar type", dtype_info[self->dtype].c10,
+			dtype_info[source->dtype].c10);
+	dim += dim < 0 ? MAX(self->rank, 1) : 0;
+	bool fits = self->rank == source->rank && (self->rank == 0 ? meta_numel(index) == 1 : true);
+	for (int d = 0; fits && d < self->rank; d++)
+		fits = source->size[d] == (d == dim ? meta_numel(index) : self->size[d]);
+	return fits ? meta_body(c) : err_set(c->err, "source tensor shape must match self tensor shape, excluding the specified dimension.");
+}
+
 /* ---- layer_norm ---- */
 
 static void sizes_of(int64_t size[MAX_LIST], const struct arg *shape)
@@ -469,26 +507,53 @@ static bool identity(struct meta_ctx *c, int nsize)
 bool meta_eye(struct meta_ctx *c) { return identity(c, 1); }
 bool meta_eye_m(struct meta_ctx *c) { return identity(c, 2); }
 
-static bool is_end(const struct meta_ctx *c, int arg, enum dtype t)
+/* An end of a range: a number that the dtype holds, or a tensor of one. */
+static bool is_end(const struct meta_ctx *c, int name, enum dtype t)
 {
+	const int arg = op_arg(c->n->op, name);
+	const struct meta *m = c->in[arg];
+	if (m)
+		return !m->rank
+			|| err_set(c->err, "only 0-dimensional start and end tensors are supported, but got %s with %d dimension(s).",
+				op_info[c->n->op].param[arg].name, m->rank);
 	const struct scalar *s = &c->n->arg[arg].scalar;
 	const double v = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	return fabs(v) <= dtype_max(t) || err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
+	const bool held = dtype_is_float(t) ? fabs(v) <= dtype_max(t) : v >= (double)dtype_int_min(t) && v <= (double)dtype_int_max(t);
+	if (held && (dtype_is_float(t) || fabs(v) <= 0x1p53))
+		return true;
+	return err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
 }
 
-/* Of fewer than two numbers PyTorch looks at no dtype. */
-bool meta_linspace(struct meta_ctx *c)
+/* Of fewer than two numbers PyTorch looks at no dtype; of one not at the end either. */
+static bool range_of(struct meta_ctx *c, const char *kernel, bool start_is_cut)
 {
-	const int64_t steps = node_int(c->n, A_linspace_steps);
-	const enum dtype t = node_given(c->n, A_linspace_dtype) ? c->n->arg[A_linspace_dtype].dtype : DT_F32;
+	const int at = op_arg(c->n->op, N_dtype);
+	const int64_t steps = node_int(c->n, op_arg(c->n->op, N_steps));
+	const enum dtype t = node_given(c->n, at) ? c->n->arg[at].dtype : DT_F32;
 	if (steps < 0)
 		return err_set(c->err, "number of steps must be non-negative");
 	if (steps > MAX_NUMEL)
 		return err_limit(c->err, "%lld numbers", (long long)steps);
+	if (!is_end(c, N_start, steps == 1 && !start_is_cut ? DT_F64 : t) || !is_end(c, N_end, t))
+		return false;
 	if (dtype_info[t].rows != DR_FULL || t == DT_B8)
 		return steps < 2 ? err_limit(c->err, "%lld numbers of %s", (long long)steps, dtype_info[t].name)
-						 : dtype_refuse(c->n->op, t, c->err);
-	if (!dtype_is_float(t))
-		return err_limit(c->err, "integers at equal distances, which are cut to whole numbers");
-	return is_end(c, A_linspace_start, t) && is_end(c, A_linspace_end, t) && meta_body(c);
+						 : err_set(c->err, "\"%s\" not implemented for '%s'", kernel, dtype_info[t].c10);
+	return meta_body(c);
+}
+
+bool meta_linspace(struct meta_ctx *c) { return range_of(c, "linspace_cpu", true); }
+
+/* One power must be a number of the dtype. */
+bool meta_logspace(struct meta_ctx *c)
+{
+	const int start = op_arg(c->n->op, N_start), at = op_arg(c->n->op, N_dtype);
+	const struct scalar *s = &c->n->arg[start].scalar;
+	const enum dtype t = node_given(c->n, at) ? c->n->arg[at].dtype : DT_F32;
+	if (!c->in[start] && node_int(c->n, op_arg(c->n->op, N_steps)) == 1) {
+		const double v = pow(c->n->arg[op_arg(c->n->op, N_base)].scalar.f, s->kind == SC_FLOAT ? s->f : (double)s->i);
+		if (dtype_is_float(t) ? !(fabs(v) <= dtype_max(t)) : !(v >= (double)dtype_int_min(t) && v <= (double)dtype_int_max(t)))
+			return err_limit(c->err, "%s does not hold %g", dtype_info[t].name, v);
+	}
+	return range_of(c, "logspace_cpu", false);
 }

@@ -46,6 +46,8 @@ enum {
 	OVERLAP_scatter_value_by_ = OV_REFUSE_FULL,
 	OVERLAP_index_add_ = OV_REFUSE_FULL,
 	OVERLAP_index_copy_ = OV_REFUSE_FULL,
+	OVERLAP_put_ = OV_REFUSE_FULL,
+	OVERLAP_index_reduce_ = OV_REFUSE_FULL,
 	OVERLAP_scatter_src_ = OV_REFUSE_FULL,
 	OVERLAP_scatter_value_ = OV_REFUSE_FULL,
 	OVERLAP_scatter_add_ = OV_REFUSE_FULL

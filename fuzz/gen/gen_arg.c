@@ -888,6 +888,27 @@ static bool value_LINE(struct world *w, struct making *m, int k)
 	return true;
 }
 
+static bool value_FINISH(struct world *w, struct making *m, int k)
+{
+	const int64_t v = (int64_t)choose_below(w->c, 33) - 12; /* quarters */
+	m->arg[k] = v % 4 == 0 && choose_chance(w->c, 50) ? arg_scalar_i(v / 4) : arg_scalar_f((double)v / 4);
+	return true;
+}
+
+static bool value_BASE(struct world *w, struct making *m, int k)
+{
+	static const double bases[] = {2, 10, 0.5, 3, 1.5, 1, 1.1};
+	m->arg[k] = arg_scalar_f(bases[choose_below(w->c, ARRAY_LEN(bases))]);
+	return true;
+}
+
+static bool value_STEPS(struct world *w, struct making *m, int k)
+{
+	static const int64_t steps[] = {5, 3, 2, 9, 1, 4, 17, 0, 33};
+	m->arg[k] = arg_int(steps[choose_below(w->c, ARRAY_LEN(steps))]);
+	return true;
+}
+
 /* Mostly 0.0 and -0.0 where a program is to have both. */
 static double draw_real(struct world *w, const double *reals, int n)
 {
@@ -1005,6 +1026,24 @@ static bool draw_bool(struct world *w, struct making *m, int k)
 	return true;
 }
 
+/* Of a range from self: a dtype that holds whatever self's does, else the call may raise for what self holds. */
+static void draw_dtype_beyond(struct world *w, struct making *m, int k)
+{
+	const enum dtype self = m->meta.dtype;
+	const double least = dtype_is_float(self) ? -dtype_max(self) : self == DT_B8 ? 0 : (double)dtype_int_min(self);
+	const double most = dtype_is_float(self) ? dtype_max(self) : self == DT_B8 ? 1 : (double)dtype_int_max(self);
+	uint32_t mask = 0;
+	enum dtype t;
+	for (int d = 0; d < NDTYPES; d++)
+		if (DTS(d) & DTS_NUM
+			&& (dtype_is_float((enum dtype)d) ? most <= dtype_max((enum dtype)d)
+											  : !dtype_is_float(self) && least >= (double)dtype_int_min((enum dtype)d)
+						&& most <= (double)dtype_int_max((enum dtype)d)))
+			mask |= DTS(d);
+	if (self == DT_F64 || !chance(w, PF_plain))
+		m->arg[k] = arg_dtype(draw_dtype(w, mask, &t) ? t : DT_F64);
+}
+
 /* Another dtype for the result. Conversions that may be undefined are left to admit(). */
 static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 {
@@ -1014,6 +1053,10 @@ static bool draw_dtype_arg(struct world *w, struct making *m, int k)
 		enum dtype t;
 		if (!keep_default(w, q) && draw_dtype(w, op_info[m->op].dtypes, &t))
 			m->arg[k] = arg_dtype(t);
+		return true;
+	}
+	if (param_of(m, m->anchor)->role == R_BEGIN) {
+		draw_dtype_beyond(w, m, k);
 		return true;
 	}
 	const bool averages = !dtype_is_float(m->meta.dtype) && magnitude_of(m->op) == MAG_AVERAGES; /* of integers it has no default */

@@ -129,7 +129,11 @@ static bool wrong_argument(struct world *w, struct node *n, int k)
 	case K_DIMS: return a->tag == ARG_INTS && wrong_list(w, a, q->kind == K_DIMS);
 	case K_SCALAR: *a = q->role == R_RANGE ? arg_scalar_i(-5) : wrong_number(w); return true;
 	case K_STR: *a = arg_str(w->p, words[choose_below(w->c, ARRAY_LEN(words))]); return true;
-	case K_DTYPE: *a = arg_dtype(counts_through(n->op) ? DT_F32 : any_dtype(w)); return true;
+	case K_DTYPE:
+		if (op_info[n->op].param[0].role == R_BEGIN || op_info[n->op].param[1].role == R_BEGIN)
+			return false; /* another dtype may not hold what the end holds */
+		*a = arg_dtype(counts_through(n->op) ? DT_F32 : any_dtype(w));
+		return true;
 	case K_FORMAT: *a = arg_format((enum memory_format)choose_below(w->c, NFORMATS)); return true;
 	case K_BOOL: *a = arg_bool(!a->b); return true;
 	default: return false;

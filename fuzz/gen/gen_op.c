@@ -524,6 +524,21 @@ static int operand_IDS(struct world *w, struct making *m, const struct param *q)
 	return index_operand(w, m, &s, m->meta.size[0], -1, false);
 }
 
+static int operand_PLACES(struct world *w, struct making *m, const struct param *q)
+{
+	(void)q;
+	struct shape s;
+	const int64_t n = meta_numel(&m->meta);
+	if (m->accumulate)
+		draw_shape(w, &s, 0, 2);
+	else
+		s = (struct shape){.rank = 1, .size = {draw_count(w, n)}};
+	shape_limit(&s, w->max_numel);
+	if (n == 0)
+		s = (struct shape){.rank = 1, .size = {0}};
+	return index_operand(w, m, &s, n, m->accumulate ? -1 : 0, true);
+}
+
 /* PyTorch 2.11.0 and 2.15.0 refuse the gradient of embedding_dense_backward without elements ("cannot reshape tensor of 0 elements"). */
 static int operand_ROWS(struct world *w, struct making *m, const struct param *q)
 {
@@ -653,6 +668,8 @@ static int operand_ZERO_DIM(struct world *w, struct making *m, const struct para
 {
 	return operand(w, m, q, m->meta.dtype, (struct shape){0}, FIT_SAME);
 }
+
+static int operand_ZERO_DIM_NO_GRADIENT(struct world *w, struct making *m, const struct param *q) { return operand_ZERO_DIM(w, m, q); }
 
 static int operand_MASK(struct world *w, struct making *m, const struct param *q)
 {

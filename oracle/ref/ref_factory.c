@@ -78,35 +78,131 @@ REFERENCE(scalar_tensor, ANEW)
 	return shape_fill_fits(c, s, dt, 1) && make_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
 
-/* steps numbers from start to end at equal distances, where the dtype holds each and their distance: else versions differ in what they
- * round, and where. */
+/* An end of a range, a number or a 0-d tensor; a range of integers has it cut to a whole number. */
+static bool end_of_range(struct ref_ctx *c, int name, enum dtype dt, double *out)
+{
+	const int k = shape_param(c, name);
+	bool held = true;
+	if (c->in[k]) {
+		if (meta_of(c, k)->rank)
+			return err_set(c->err, "%s only supports 0-dimensional start and end tensors", op_info[c->n->op].name);
+		const struct num *x = tape_val(c->t, *ref_ids(c, c->in[k]));
+		held = !c->t->over && x->rad == 0 && !(x->flags & ~NUM_MOVED);
+		*out = dtype_is_float((enum dtype)x->dtype) ? x->hi : (double)x->i;
+	} else {
+		const struct scalar *s = scalar_of(c, k);
+		*out = s->kind == SC_FLOAT ? s->f : (double)s->i;
+	}
+	if (dtype_is_float(dt)) {
+		held = held && fabs(*out) <= num_format[dt].max;
+	} else {
+		*out = trunc(*out);
+		held = held && fabs(*out) <= 0x1p31 && (double)num_wrap(dt, (int64_t)*out) == *out;
+	}
+	c->undecided = !held; /* PyTorch may refuse it */
+	return held || ref_unsupported(c, "an end of a range that is rounded, or that %s does not hold", dtype_info[dt].name);
+}
+
+/* Element k of n whole numbers, in f64: steps that it does not hold come to a whole number, or nearly to it. */
+static struct num whole_in_range(enum dtype dt, const double end[2], int64_t k, int64_t n)
+{
+	const int64_t last = MAX(n - 1, 1), first = (int64_t)end[0], distance = (int64_t)(end[1] - end[0]);
+	const int64_t sum = first * last + distance * k;
+	const int64_t x = sum / last;
+	const double step = (double)distance / (double)last;
+	struct num out = num_int(dt, x);
+	if (sum % last == 0 && x != 0 && fma(step, (double)last, -(double)distance) != 0)
+		out.i -= x > 0, out.rad = 1, out.flags |= NUM_UNDEC;
+	return out;
+}
+
+/* Element k of n floats. Where the dtype does not hold each and their distance, versions differ in what they round, and where. */
+static bool float_in_range(struct ref_ctx *c, struct num *out, enum dtype dt, const double end[2], int64_t k, int64_t n)
+{
+	const double step = n > 1 ? (end[1] - end[0]) / (double)(n - 1) : 0;
+	const double x = end[0] + step * (double)k, far = step * (double)k, near = step * (double)(n - 1 - k);
+	const bool sums = x - end[0] == far && (n == 1 || end[1] - x == near) && fma(step, (double)k, -far) == 0;
+	if (!sums || fma(step, (double)(n - 1), -(end[1] - end[0])) != 0 || !num_fits(dt, x, 0) || !num_fits(dt, step, 0)
+		|| !num_fits(dt, far, 0) || !num_fits(dt, near, 0) || !num_fits(dt, end[1] - end[0], 0))
+		return ref_unsupported(c, "linspace of numbers, or at a distance, that the dtype does not hold");
+	*out = num_exact(dt, n == 1 ? end[0] : k < n / 2 ? x : end[1] - near); /* of two zeros PyTorch's */
+	return true;
+}
+
+/* steps numbers from start to end at equal distances. */
 REFERENCE(linspace, ANEW)
 {
 	const enum dtype dt = dtype_of(c, DT_F32);
-	const int64_t n = ref_arg_int(c, A_linspace_steps);
+	const int64_t n = ref_arg_int(c, shape_param(c, N_steps));
+	const bool tensors = c->in[shape_param(c, N_start)] || c->in[shape_param(c, N_end)];
 	double end[2];
-	for (int k = 0; k < 2; k++) {
-		const struct scalar *s = scalar_of(c, A_linspace_start + k);
-		end[k] = s->kind == SC_FLOAT ? s->f : (double)s->i;
-	}
 	if (n < 0)
 		return err_set(c->err, "number of steps must be non-negative");
+	if (dt == DT_B8 || dtype_info[dt].rows != DR_FULL || n > MAX_NUMEL)
+		return n > 1 && dt == DT_B8 ? err_set(c->err, "linspace is not implemented for bool") : ref_unsupported(c, "such a linspace");
+	if (!end_of_range(c, N_start, dt, &end[0]) || !end_of_range(c, N_end, dt, &end[1]))
+		return false;
 	end[1] = n == 1 ? end[0] : end[1];
-	if (n > MAX_NUMEL || !dtype_is_float(dt))
-		return n > 1 && dt == DT_B8 ? err_set(c->err, "linspace is not implemented for bool")
-									: ref_unsupported(c, "linspace of integers, or too long");
-	const double step = n > 1 ? (end[1] - end[0]) / (double)(n - 1) : 0;
 	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
-	c->cuts = true;
+	c->cuts = !tensors;
 	for (int64_t k = 0; out && k < n; k++) {
-		const double x = end[0] + step * (double)k, far = step * (double)k, near = step * (double)(n - 1 - k);
-		const bool sums = x - end[0] == far && (n == 1 || end[1] - x == near) && fma(step, (double)k, -far) == 0;
-		if (!sums || fma(step, (double)(n - 1), -(end[1] - end[0])) != 0 || !num_fits(dt, x, 0) || !num_fits(dt, step, 0)
-			|| !num_fits(dt, far, 0) || !num_fits(dt, near, 0) || !num_fits(dt, end[1] - end[0], 0))
-			return ref_unsupported(c, "linspace of numbers, or at a distance, that the dtype does not hold");
-		out[k] = tape_const_f(c->t, dt, n == 1 ? end[0] : k < n / 2 ? x : end[1] - near); /* of two zeros PyTorch's */
+		struct num x;
+		if (!dtype_is_float(dt))
+			x = whole_in_range(dt, end, k, n);
+		else if (!float_in_range(c, &x, dt, end, k, n))
+			return false;
+		if (dtype_is_float(dt) && (!tensors || x.hi != 0)) /* else of two zeros whatever the tensor held */
+			x.flags |= NUM_MOVED;
+		out[k] = tape_sets(c->t, dt, &x, 1);
 	}
 	return out != NULL;
+}
+
+/* Exponent k of n powers: doubles, which are rounded three times. */
+static struct num exponent_in_range(const double end[2], int64_t k, int64_t n)
+{
+	const double last = (double)MAX(n - 1, 1), distance = end[1] - end[0], step = distance / last;
+	const bool low = n == 1 || k < n / 2;
+	const double times = low ? (double)k : (double)(n - 1 - k), far = step * times, from = end[!low], x = low ? from + far : from - far;
+	struct num out = num_exact(DT_F64, x);
+	const bool exact = fma(step, last, -distance) == 0 && fma(step, times, -far) == 0
+		&& (low ? x - from == far && x - far == from : from - x == far && x + far == from);
+	if (!exact)
+		out.rad = 0x1p-51 * (fabs(from) + fabs(far) + fabs(distance));
+	return out;
+}
+
+/* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the kernel
+ * and kept by PyTorch's decomposition. */
+REFERENCE(logspace, ANEW)
+{
+	const enum dtype dt = dtype_of(c, DT_F32);
+	const int64_t n = ref_arg_int(c, shape_param(c, N_steps));
+	const bool tensors = c->in[shape_param(c, N_start)] || c->in[shape_param(c, N_end)];
+	double end[2];
+	if (n < 0)
+		return err_set(c->err, "number of steps must be non-negative");
+	if (dt == DT_B8 || dtype_info[dt].rows != DR_FULL || n > MAX_NUMEL)
+		return n > 1 && dt == DT_B8 ? err_set(c->err, "logspace is not implemented for bool") : ref_unsupported(c, "such a logspace");
+	const enum dtype read = n == 1 ? DT_F64 : dt;
+	if (!end_of_range(c, N_start, read, &end[0]) || !end_of_range(c, N_end, read, &end[1]))
+		return false;
+	if (n == 1)
+		end[1] = end[0];
+	else if (dtype_is_float(dt) && (!num_fits(dt, end[0], 0) || !num_fits(dt, end[1], 0) || !num_fits(dt, end[1] - end[0], 0)))
+		return ref_unsupported(c, "logspace between numbers, or of a distance, that the dtype does not hold");
+	sid *out = ref_out(c, 0, dt, &n, 1, NULL);
+	c->cuts = !tensors;
+	if (!out || n == 0)
+		return out != NULL;
+	struct num *x = ARENA_NEW(c->t->arena, struct num, n);
+	for (int64_t k = 0; k < n; k++)
+		x[k] = exponent_in_range(end, k, n);
+	const sid *exponent = ref_ids_block(c, tape_sets(c->t, DT_F64, x, n), n);
+	const sid *base = ref_ids_repeat(c, shape_const(c, DT_F64, scalar_of(c, shape_param(c, N_base))), n);
+	const sid power = tape_map2(c->t, SF_RAISE, DT_F64, base, exponent, n);
+	memcpy(out, ref_cast(c, ref_ids_block(c, power, n), n, dt), (size_t)n * sizeof *out);
+	return true;
 }
 
 /* 1 where row and column are the same. */

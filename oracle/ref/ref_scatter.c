@@ -404,7 +404,8 @@ static const sid *losers_that_tie(struct ref_ctx *c, const sid *out, const int64
 	return beside;
 }
 
-REFERENCE(scatter_reduce, INCLUDED)
+/* Values that meet, reduced as the row's word says: of scatter_reduce and index_reduce, whose other arguments lie at the same positions. */
+static bool reduce_at(struct ref_ctx *c, const struct writes *w)
 {
 	static const struct {
 		const char *name;
@@ -423,9 +424,6 @@ REFERENCE(scatter_reduce, INCLUDED)
 		mode++;
 	if (mode == ARRAY_LEN(modes))
 		return err_set(c->err, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
-	struct along a = {0};
-	if (!shape_along(c, &a, m, 1, 2, meta_of(c, A_scatter_reduce_src)))
-		return false;
 	if (m->dtype == DT_B8 && str_eq(name, "mean"))
 		return err_set(c->err, "scatter_reduce by mean is not implemented for bool tensors");
 	sid *out = start_from_self(c, NULL);
@@ -434,22 +432,31 @@ REFERENCE(scatter_reduce, INCLUDED)
 	int64_t n = meta_numel(m), *times = ARENA_NEW(c->t->arena, int64_t, n + 1);
 	struct combine how = {.f = modes[mode].f, .dt = m->dtype, .with_self = flag_of(c, A_scatter_reduce_include_self)};
 	how.every = c->grad && how.f != SF_SUM;
-	const struct writes w = {a.n, a.cell, values_along(c, &a, 3)};
-	scatter_combine(c, out, n, &w, &how, times);
-	if (c->grad && how.f != SF_SUM && !meta_same_sizes(meta_of(c, A_scatter_reduce_index), meta_of(c, A_scatter_reduce_src)))
-		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
+	scatter_combine(c, out, n, w, &how, times);
 	if (c->grad && !how.with_self && (how.f == SF_MAXN || how.f == SF_MINN)) {
 		how.beside = losers_that_tie(c, out, times, n, m->dtype);
 		if (!how.beside)
 			return ref_unsupported(c,
-				"gradient of scatter_reduce by %s without self, which may equal the result and is then counted in backward: include self",
-				name);
+				"gradient of %s by %s without self, which may equal the result and is then counted in backward: include self",
+				op_info[c->n->op].name, name);
 		sid *again = start_from_self(c, NULL);
 		if (!again)
 			return false;
-		scatter_combine(c, again, n, &w, &how, times);
+		scatter_combine(c, again, n, w, &how, times);
 	}
 	return !str_eq(name, "mean") || divide(c, out, n, times, m->dtype);
+}
+
+REFERENCE(scatter_reduce, INCLUDED)
+{
+	const struct meta *m = meta_of(c, A_scatter_reduce_self), *src = meta_of(c, 3);
+	const char *name = c->n->arg[A_scatter_reduce_reduce].str;
+	struct along a = {0};
+	if (!shape_along(c, &a, m, 1, 2, src))
+		return false;
+	if (c->grad && !str_eq(name, "sum") && !str_eq(name, "mean") && !meta_same_sizes(meta_of(c, A_scatter_reduce_index), src))
+		return ref_unsupported(c, "gradient of scatter_reduce by %s whose index and src differ in size: give src the index's sizes", name);
+	return reduce_at(c, &(struct writes){a.n, a.cell, values_along(c, &a, 3)});
 }
 
 /* One mask and no other index: with a single value, index_put turns into masked_fill. */
@@ -490,6 +497,30 @@ REFERENCE(index_put, ADDED_TO)
 	struct writes w = {a.n, a.cell, ref_ids_expanded(c, c->in[A_index_put_values], a.size, a.rank)};
 	int64_t n = meta_numel(m);
 	return flag_of(c, A_index_put_accumulate) ? add_up(c, out, n, &w) : overwrite(c, out, n, &w, c->in[A_index_put_values]);
+}
+
+/* put(self, index, source, accumulate): elements of self in row-major order. */
+REFERENCE(put, ADDED_TO)
+{
+	const struct meta *m = meta_of(c, A_put_self), *ix = meta_of(c, A_put_index), *src = meta_of(c, A_put_source);
+	const int64_t n = meta_numel(ix), len = meta_numel(m);
+	if (ix->dtype != DT_I64 || src->dtype != m->dtype || meta_numel(src) != n || (len == 0 && n > 0))
+		return err_set(c->err, "put_(): an i64 index, and a source like self with as many elements, are expected");
+	const int64_t *at = ref_ints(c, c->in[A_put_index]);
+	if (!at)
+		return false;
+	int64_t *cell = ARENA_NEW(c->t->arena, int64_t, n + 1), stride[MAX_RANK];
+	for (int64_t k = 0; k < n; k++) {
+		if (at[k] < -len || at[k] >= len)
+			return err_set(c->err, "put_(): index %lld is outside of %lld elements", (long long)at[k], (long long)len);
+		cell[k] = at[k] < 0 ? at[k] + len : at[k];
+	}
+	shape_strides_like(stride, m);
+	sid *out = start_from_self(c, stride);
+	if (!out)
+		return false;
+	const struct writes w = {n, cell, ref_ids(c, c->in[A_put_source])};
+	return flag_of(c, A_put_accumulate) ? add_up(c, out, len, &w) : overwrite(c, out, len, &w, c->in[A_put_source]);
 }
 
 /* ---- positions along a dim -------------------------------------------------------------------------------------------- */
@@ -555,6 +586,19 @@ REFERENCE(index_add, SELF)
 	sid first = tape_map2(c->t, SF_MUL, m->dtype, w.val, ref_ids_repeat(c, factor, w.count), w.count);
 	w.val = ref_ids_block(c, first, w.count);
 	return add_up(c, out, n, &w);
+}
+
+REFERENCE(index_reduce, INCLUDED)
+{
+	const struct meta *m = meta_of(c, A_index_reduce_self), *src = meta_of(c, A_index_reduce_source);
+	struct positions p;
+	if (m->dtype != src->dtype)
+		return err_set(c->err, "index_reduce_(): self and source must have the same scalar type");
+	if (str_eq(c->n->arg[A_index_reduce_reduce].str, "sum"))
+		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum.");
+	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
+		return false;
+	return reduce_at(c, &(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_reduce_source])});
 }
 
 REFERENCE(index_copy, ANEW)

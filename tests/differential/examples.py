@@ -109,6 +109,8 @@ class Example:
             return self.operand(None, p["example"] + ", seed={s}")
         if role == "convolved_no_gradient":
             return self.operand(None, f'{self.like("convolution")}, seed={{s}}')
+        if role in ("begin", "zero_dim_no_gradient"):
+            return self.operand(None, "[], seed={s}")
         if role == "half_no_gradient":      # of [2, 3] along dim 0
             return self.operand(None, "[1, 3], seed={s}")
         if role.endswith("no_gradient"):
@@ -120,7 +122,7 @@ class Example:
             self.size = self.size if fixed else json.loads(p["example"])
             self.plain[p["name"]] = torch.zeros(self.size)
             return self.operand(self.size)
-        if role in ("index1", "unique1", "ids"):
+        if role in ("index1", "unique1", "ids", "places"):
             self.plain[p["name"]] = torch.tensor([0, 1])
             return self.operand(None, INDEX)
         if role == "normed":
@@ -148,7 +150,7 @@ class Example:
             return self.operand(None, SELECTED_BY if stated else MASK)
         if role in ("bcast", "bcast_to", "divisor", "divisor_to", "srcn", "values", "source"):
             return self.operand(self.size)
-        shape = {"zero_dim": [], "mat2": [*self.size[:-2], self.size[-1], 2], "vec2": [self.size[-1]], "bias": [2],
+        shape = {"zero_dim": [], "mat2": [*self.size[:-2], *self.size[-1:], 2], "vec2": self.size[-1:], "bias": [2],
                  "batch_bias": [2]}.get(role)
         if role == "like":
             shape = self.like(p["like"])
