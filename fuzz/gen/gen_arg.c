@@ -904,8 +904,9 @@ static bool value_BASE(struct world *w, struct making *m, int k)
 
 static bool value_STEPS(struct world *w, struct making *m, int k)
 {
-	static const int64_t steps[] = {5, 3, 2, 9, 1, 4, 17, 0, 33};
-	m->arg[k] = arg_int(steps[choose_below(w->c, ARRAY_LEN(steps))]);
+	static const int64_t steps[] = {5, 3, 2, 9, 4, 17, 0, 33, 1};
+	const bool powers = op_arg(m->op, N_base) >= 0; /* PyTorch refuses one that the dtype does not hold, which data decide */
+	m->arg[k] = arg_int(steps[choose_below(w->c, ARRAY_LEN(steps) - powers)]);
 	return true;
 }
 

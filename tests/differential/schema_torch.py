@@ -24,6 +24,7 @@ ATEN = {"Tensor": "Tensor", "Size": "List[int]", "Ints": "List[int]", "Dim": "in
 DTYPES = {"f32": torch.float32}
 FORMATS = {"contiguous_format": 0}      # as the schema has it: c10::MemoryFormat::Contiguous
 T_NUMBERS = 1 << 13
+ENDS = ("start", "end")     # of a range: tensors of one number
 
 
 def aten_type(p):
@@ -40,7 +41,7 @@ def aten_default(p):
 
 def plain_value(p):
     """Some value of a parameter's type. A call of such values may well be refused, but not for the type of another argument."""
-    ones = torch.ones(3, 3)
+    ones = torch.ones(()) if p["name"] in ENDS else torch.ones(3, 3)
     return {"Tensor": ones, "Tensors": [ones], "Size": [3, 3], "Ints": [1], "Dims": [0], "Dim": 0, "Index": 0, "Step": 1, "Int": 1,
             "Scalar": 1, "bool": False, "dtype": torch.float32, "format": torch.contiguous_format,
             "str": p["words"].split("|")[0], "float": 0.5, "bools": [True] * p["length"]}[p["kind"]]
@@ -130,6 +131,7 @@ UNSAID = {"layout": ([None, torch.strided], [torch.sparse_coo]), "device": ([Non
           "dtype": ([], [torch.float64]), "sparse_grad": ([], [True]), "padding_idx": ([], [0]), "scale_grad_by_freq": ([], [True]),
           "sparse": ([], [True])}
 OPERAND = 'x0: "f32[3, 3][3, 1]cpu" = input([3, 3], seed=1)'
+NUMBER = 'x0: "f32[][]cpu" = input([], seed=1)'     # an end of a range
 
 
 def is_read(opcall, op, name, value):
@@ -137,8 +139,9 @@ def is_read(opcall, op, name, value):
     shown = {"Tensor": "x0", "Size": "[3, 3]", "Dim": "0", "Int": "1", "Index": "1", "Scalar": "1"}
     said = repr(value) if not isinstance(value, torch.device) else f"device(type='{value.type}')"
     args = [shown[p["kind"]] for p in op["params"] if "default" not in p]
-    text = f"# scatterproof 1\n{OPERAND}\ny = {op['name']}({', '.join([*args, f'{name} = {said}'])})\nreturn (y,)\n".encode()
-    one = "00" * 36 + "\n"
+    number = any(p["kind"] == "Tensor" and p["name"] in ENDS for p in op["params"])
+    text = f"# scatterproof 1\n{NUMBER if number else OPERAND}\ny = {op['name']}({', '.join([*args, f'{name} = {said}'])})\nreturn (y,)\n".encode()
+    one = "00" * (4 if number else 36) + "\n"
     sent = f"CALL {len(text)} 1 0 0\n".encode() + text + one.encode()
     answer = subprocess.run([opcall], input=sent, capture_output=True, check=True).stdout.decode()
     return not answer.startswith("ERR"), answer
