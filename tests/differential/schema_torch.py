@@ -140,7 +140,8 @@ def is_read(opcall, op, name, value):
     said = repr(value) if not isinstance(value, torch.device) else f"device(type='{value.type}')"
     args = [shown[p["kind"]] for p in op["params"] if "default" not in p]
     number = any(p["kind"] == "Tensor" and p["name"] in ENDS for p in op["params"])
-    text = f"# scatterproof 1\n{NUMBER if number else OPERAND}\ny = {op['name']}({', '.join([*args, f'{name} = {said}'])})\nreturn (y,)\n".encode()
+    operand = NUMBER if number else OPERAND
+    text = f"# scatterproof 1\n{operand}\ny = {op['name']}({', '.join([*args, f'{name} = {said}'])})\nreturn (y,)\n".encode()
     one = "00" * (4 if number else 36) + "\n"
     sent = f"CALL {len(text)} 1 0 0\n".encode() + text + one.encode()
     answer = subprocess.run([opcall], input=sent, capture_output=True, check=True).stdout.decode()
