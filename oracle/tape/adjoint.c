@@ -161,6 +161,8 @@ static struct sum_parts parts_of(const struct adj *s, enum dtype dt, int part)
 static struct num_reach reach_of(const struct adj *s, double sum, double abs)
 {
 	double more = s->rad + (double)s->n * 0x1p-52 * abs;
+	if (!isfinite(abs)) /* beyond double: what the terms of either sign add up to is not known */
+		return (struct num_reach){INFINITY, INFINITY};
 	return (struct num_reach){fmax(abs / 2 + sum / 2 + more, 0), fmax(abs / 2 - sum / 2 + more, 0)};
 }
 
