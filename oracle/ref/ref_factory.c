@@ -172,8 +172,8 @@ static struct num exponent_in_range(const double end[2], int64_t k, int64_t n)
 	return out;
 }
 
-/* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the kernel
- * and kept by PyTorch's decomposition. */
+/* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the
+ * kernel and kept by PyTorch's decomposition. */
 REFERENCE(logspace, ANEW)
 {
 	const enum dtype dt = dtype_of(c, DT_F32);
