@@ -413,7 +413,7 @@ REFERENCE(max_pool_with_indices, ANEW)
 	const struct meta *m = meta_of(c, A_max_pool_with_indices_self);
 	struct pools p;
 	struct inside in;
-	if (!read_pools(c, &p, m) || !find_inside(c, &in, &p))
+	if (!read_pools(c, &p, m) || !find_inside(c, &in, &p) || (p.n == 3 && !ref_not_on_cuda(c))) /* which lies and adds otherwise */
 		return false;
 	if (p.dt == DT_B8 || dtype_info[p.dt].rows != DR_FULL)
 		return err_set(c->err, "\"max_pool%dd\" not implemented for '%s'", p.n, dtype_info[p.dt].c10);
@@ -460,7 +460,7 @@ REFERENCE(max_pool_with_indices_backward, ANEW)
 					  *ix = meta_of(c, A_max_pool_with_indices_backward_indices);
 	struct pools p;
 	struct inside in;
-	if (!read_pools(c, &p, m))
+	if (!read_pools(c, &p, m) || (p.n == 3 && !ref_not_on_cuda(c)))
 		return false;
 	if (!dtype_is_float(p.dt) || dtype_info[p.dt].rows != DR_FULL)
 		return err_set(c->err, "\"max_pool%dd_backward\" not implemented for '%s'", p.n, dtype_info[p.dt].c10);
@@ -658,6 +658,8 @@ REFERENCE(max_unpool, ANEW)
 	const struct arg *out = &c->n->arg[A_max_unpool_output_size], *step = argument(c, N_stride), *pad = argument(c, N_padding);
 	const int n = ref_dims_named(c);
 	int64_t size[MAX_RANK], stride[MAX_RANK], room = 1, places = 1;
+	if (n == 3 && !ref_not_on_cuda(c)) /* a campaign there saw sums of it that are not explained */
+		return false;
 	if (ix->dtype != DT_I64)
 		return err_set(c->err, "elements in indices should be type int64");
 	if (out->n != n || (step && (step->n != n || pad->n != n)))

@@ -196,6 +196,8 @@ REFERENCE(unique2, ANEW)
 {
 	struct slices s;
 	struct differing f;
+	if (!ref_not_on_cuda(c)) /* which gives only what is asked for */
+		return false;
 	return all_elements(&s, c) && find_differing(&f, &s, c, true)
 		&& give(c, &s, &f, true, flag(c, A_unique2_return_inverse), flag(c, A_unique2_return_counts));
 }
@@ -205,6 +207,8 @@ REFERENCE(unique_consecutive, ANEW)
 {
 	struct slices s;
 	struct differing f;
+	if (!ref_not_on_cuda(c)) /* which gives only what is asked for */
+		return false;
 	const bool whole = !ref_given(c, A_unique_consecutive_dim) /* or dim 0 of 1, as it is written */
 		|| (ref_arg_int(c, A_unique_consecutive_dim) == 0 && meta_of(c, 0)->rank == 1);
 	return (whole ? all_elements(&s, c) : along_dim(&s, c, A_unique_consecutive_dim)) && find_differing(&f, &s, c, false)
@@ -216,5 +220,7 @@ REFERENCE(unique_dim, ANEW)
 {
 	struct slices s;
 	struct differing f;
+	if (!ref_not_on_cuda(c)) /* which gives only what is asked for */
+		return false;
 	return along_dim(&s, c, A_unique_dim_dim) && find_differing(&f, &s, c, true) && give(c, &s, &f, true, true, true);
 }

@@ -113,9 +113,8 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 	}
 	sb_printf(sb, "torch.ops.aten.%s%s(", op->name, strchr(op->name, '.') ? "" : ".default");
 	int last = -1;
-	bool tensors = false, first = true;
+	bool first = true;
 	for (int k = 0; k < op->nparam; k++) {
-		tensors |= op->param[k].kind == K_TENSOR || op->param[k].kind == K_TENSORS;
 		if (!op->param[k].kwonly && !arg_is_default(&op->param[k], &n->arg[k]))
 			last = k;
 	}
@@ -129,7 +128,7 @@ static void emit_aten(struct strbuf *sb, const struct prog *p, int node, enum ta
 		emit_arg(sb, p, &n->arg[k]);
 		first = false;
 	}
-	if (!tensors && device == TDEV_CUDA)
+	if (torch_says_device(n->op) && device == TDEV_CUDA)
 		sb_puts(sb, ", device='cuda'");
 	sb_puts(sb, ")\n");
 }

@@ -383,17 +383,24 @@ static bool by_name(const struct param *q)
 	return q->has_default || q->kwonly || q->kind == K_DIM || q->kind == K_DIMS || q->kind == K_INDEX || q->kind == K_STEP;
 }
 
-/* What "..." stands for. A row that makes tensors of nothing is told the device. */
+bool torch_says_device(int op)
+{
+	bool tensors = false;
+	for (int k = 0; k < op_info[op].nparam; k++)
+		tensors |= op_info[op].param[k].kind == K_TENSOR || op_info[op].param[k].kind == K_TENSORS;
+	return !tensors || op_arg(op, N_steps) >= 0;
+}
+
+/* What "..." stands for. */
 static void write_rest(struct strbuf *sb, const struct template *t, enum target_device device)
 {
 	const struct op_info *op = &op_info[t->n->op];
-	bool mentioned[MAX_ARGS], named = false, tensors = false;
+	bool mentioned[MAX_ARGS], named = false;
 	enum mark mark[MAX_ARGS];
 	mentions(t, mentioned, mark);
 	bool first = t->s < t->end && sb->s[sb->len - 1] == '(';
 	for (int k = 0; k < op->nparam; k++) {
 		const struct param *q = &op->param[k];
-		tensors |= q->kind == K_TENSOR || q->kind == K_TENSORS;
 		if (mentioned[k] || param_is_stated(q) || arg_is_default(q, &t->n->arg[k]))
 			continue;
 		named |= by_name(q);
@@ -403,7 +410,7 @@ static void write_rest(struct strbuf *sb, const struct template *t, enum target_
 		write_value(sb, t, k, MARK_PLAIN);
 		first = false;
 	}
-	if (!tensors && device == TDEV_CUDA)
+	if (torch_says_device(t->n->op) && device == TDEV_CUDA)
 		sb_puts(sb, ", device='cuda'");
 }
 

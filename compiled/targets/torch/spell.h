@@ -12,6 +12,9 @@
 #include "compiled/targets/target.h"
 #include "eager/lang/prog.h"
 
+/* A row that makes tensors of nothing, or of numbers that tensors hold, is told the device. */
+bool torch_says_device(int op);
+
 enum spell_form {
 	SPELL_ALONE,  /* a line of its own */
 	SPELL_FOLDED, /* part of a later statement */
