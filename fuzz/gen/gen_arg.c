@@ -981,6 +981,8 @@ void draw_number_first(struct world *w, struct making *m)
 {
 	int self = m->anchor, other = op_arg(m->op, N_other);
 	if (!op_has(m->op, T_NUMBERS) || other < 0 || !op_takes_number(m->op, self) || m->arg[other].tag != ARG_SCALAR
+		|| (role_has(param_of(m, other)->role, RF_DIVIDES)
+			&& !dtype_is_float(node_meta(w->p, m->arg[self].node)->dtype)) /* self was not drawn to divide: it may hold 0 */
 		|| !choose_chance(w->c, 25))
 		return;
 	struct arg t = m->arg[self];

@@ -145,7 +145,7 @@ static void report(int op, const char *what)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------------------ */
 
-static int most = 200000;
+static int most = 400000;
 
 static void make(int i, struct prog *p, struct policy *pol, struct arena *a)
 {
