@@ -5,9 +5,10 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+/* A view in place counts as a write: autograd refuses it where it refuses those. */
 static const struct value *written(const struct prog *p, const struct node *n)
 {
-	return op_has(n->op, T_MUTATES) ? &p->node[n->arg[A_INPLACE_self].node].out[0] : NULL;
+	return op_has(n->op, T_MUTATES | T_INPLACE_VIEW) ? &p->node[n->arg[A_INPLACE_self].node].out[0] : NULL;
 }
 
 /* A tensor of argument k lies in this storage. */
@@ -89,7 +90,7 @@ static bool crowded(const struct value *v)
 static bool writes_crowded(const struct prog *p)
 {
 	for (int w = 0; w < p->nnode; w++)
-		if (written(p, &p->node[w]) && crowded(written(p, &p->node[w])))
+		if (op_has(p->node[w].op, T_MUTATES) && crowded(written(p, &p->node[w])))
 			return true;
 	return false;
 }
