@@ -103,9 +103,12 @@ int main(int argc, char **argv)
 	arena_init(&a);
 	if (argc > 3 && str_eq(argv[1], "each")) {
 		print_expected();
-		for (int op = 0; op < op_nrows; op++)
+		for (int op = 0; op < op_nrows; op++) {
+			char ops[128]; /* views in place, and those that do not say so, need what another row made */
+			snprintf(ops, sizeof ops, "%s%s", op_info[op].name, op_has(op, T_VIEW) ? ",neg" : "");
 			if (op_info[op].family != F_INPUT && op != OP_getitem)
-				generate(&a, atoi(argv[2]), (uint64_t)strtoull(argv[3], NULL, 10) + (uint64_t)op, "short", op_info[op].name);
+				generate(&a, atoi(argv[2]), (uint64_t)strtoull(argv[3], NULL, 10) + (uint64_t)op, "short", ops);
+		}
 	} else if (argc > 2 && atoi(argv[1]) > 0) {
 		ok = generate(&a, atoi(argv[1]), strtoull(argv[2], NULL, 10), argc > 3 ? argv[3] : "default", NULL);
 	} else {
