@@ -588,7 +588,7 @@ REFERENCE(index_add, SELF)
 	return add_up(c, out, n, &w);
 }
 
-REFERENCE(index_reduce, INCLUDED)
+REFERENCE(index_reduce, ANEW)
 {
 	const struct meta *m = meta_of(c, A_index_reduce_self), *src = meta_of(c, A_index_reduce_source);
 	struct positions p;

@@ -31,10 +31,12 @@ SHARES = ("nothing", "the gradient itself", "a view of all of it", "a view of a 
 def words(sources):
     """Word of each row, by the row's name."""
     table = (sources / "eager/lang/ops.def").read_text()
-    row = re.findall(r'^(?:OP|INPLACE|BODY)\(\w+, "([^"]+)".*?, (\w+)\)$', table, re.MULTILINE | re.DOTALL)
-    of = {i: name for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)}
-    row += [(name, i) for i, name in of.items()]
-    row += [(re.sub(r"(?=\.|$)", "_", of[i], count=1), i) for i in re.findall(r"IN_PLACE\((\w+)\)", table) if i in of]
+    said = re.findall(r'^(?:OP|INPLACE|INPLACE_VIEW|BODY)\((\w+), "([^"]+)".*?, (\w+)\)$', table, re.MULTILINE | re.DOTALL)
+    said += [(i, name, i) for i, name in re.findall(r'^POINTWISE\((\w+), "([^"]+)"', table, re.MULTILINE)]
+    of = {i: (name, reference) for i, name, reference in said}
+    row = list(of.values())
+    made = [of[i] for i in re.findall(r"IN_PLACE\((\w+)\)", table) if i in of]
+    row += [(re.sub(r"(?=\.|$)", "_", name, count=1), reference) for name, reference in made]
     one_line = (sources / "oracle/ref/pointwise.def").read_text()
     word = {"none": "ANEW"} | {i: "ANEW" for i in re.findall(r"^[A-Z0-9]+\((\w+), ", one_line, re.MULTILINE)}
     for file in (sources / "oracle/ref").glob("*.c"):
