@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "compiled/targets/dialect.h"
 #include "compiled/targets/driver.h"
 #include "eager/base/version.h"
 
@@ -149,7 +150,15 @@ void exec_submit_first(struct exec *e, const struct prog *p, const struct target
 		e->unsent = "an index out of range takes a CUDA device down";
 		return;
 	}
-	const struct target_request r = {.p = p, .t = t, .limit_ms = e->limit_ms, .next = next, .nnext = nnext};
+	struct target_request r = {.p = p, .t = t, .limit_ms = e->limit_ms, .next = next, .nnext = nnext};
+	struct said said;
+	if (target_stage(t)->takes != TAKES_ATEN) {
+		if (!dialect_say(&said, p, (enum target_dialect)target_stage(t)->takes, &e->arena, &e->err)) {
+			e->unsent = e->err.msg;
+			return;
+		}
+		r.said = &said;
+	}
 	e->failed = !e->driver->submit(e->proc, &r, &e->arena, &e->request, &e->err);
 }
 
@@ -160,7 +169,7 @@ void exec_take(struct result *out, struct arena *a, struct exec *e)
 	CHECK(exec_ready(e));
 	e->busy = false;
 	if (e->unsent)
-		*out = (struct result){.status = RES_UNSUPPORTED, .message = e->unsent, .stderr_tail = ""};
+		*out = (struct result){.status = RES_UNSUPPORTED, .message = arena_strdup(a, e->unsent), .stderr_tail = ""};
 	else if (e->failed)
 		*out = (struct result){.status = RES_HARNESS, .message = arena_strdup(a, e->err.msg), .stderr_tail = ""};
 	else

@@ -10,8 +10,8 @@
 
 /* ---- the families: one row each ----------------------------------------------------------------------------------------- */
 
-extern const struct target_driver builtin_driver, torch_driver, python_driver;
-const struct target_driver *const target_drivers[] = {&builtin_driver, &torch_driver, &python_driver};
+extern const struct target_driver builtin_driver, torch_driver, jax_driver, python_driver;
+const struct target_driver *const target_drivers[] = {&builtin_driver, &torch_driver, &jax_driver, &python_driver};
 const int ntarget_drivers = ARRAY_LEN(target_drivers);
 
 const struct target_driver *target_driver_named(const char *name, size_t n)

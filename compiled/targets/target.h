@@ -26,6 +26,7 @@ struct target_stage {
 	bool predicts;     /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
 	bool options;      /* takes +name=value of the compiler */
 	int ahead;         /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
+	int takes;         /* enum target_dialect (dialect.h): the form in which it is given programs; 0: as they are stored */
 	int rungs;         /* so many stages of the table, from the first on, are the ladder below it */
 };
 

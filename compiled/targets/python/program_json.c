@@ -107,27 +107,46 @@ static void put_node(struct json *j, const struct prog *p, int node, bool cotang
 	json_end(j);
 }
 
-static void put_input(struct json *j, const struct prog *p, int node)
+/* As the source has it: a joint program's inputs do not require grad, and may be in another order. */
+static void put_input(struct json *j, const struct prog *p, int node, const struct prog *source)
 {
-	const struct node *n = &p->node[node];
+	const struct node *n = &p->node[node], *given = &source->node[prog_find(source, n->name)];
 	json_object(j, NULL);
 	json_string(j, "name", n->name);
-	json_bool(j, "requires_grad", node_requires_grad(n));
-	json_int(j, "storage", n->out[0].storage);
+	json_bool(j, "requires_grad", node_requires_grad(given));
+	json_int(j, "storage", given->out[0].storage);
 	put_meta(j, node_meta(p, node));
 	json_end(j);
 }
 
-void program_json(struct strbuf *sb, const struct prog *p)
+/* The gradients that exist are returned behind the outputs. */
+static void put_gradients(struct json *j, const struct prog *source, const struct compiled *c)
 {
+	int grad = 0, next = c->nout;
+	for (int i = 0; source->nback && i < source->nnode && grad < c->ngrad; i++)
+		if (node_requires_grad(&source->node[i])) {
+			json_array(j, NULL);
+			json_string(j, NULL, source->node[i].name);
+			if (c->grad[grad++])
+				json_string(j, NULL, c->part[0].p.node[c->part[0].p.ret[next++]].name);
+			else
+				json_null(j, NULL);
+			json_end(j);
+		}
+}
+
+void program_json(struct strbuf *sb, const struct prog *bound, const struct said_call *said, const char *stage)
+{
+	const struct prog *p = said ? &said->compiled.part[0].p : bound;
 	bool forward[MAX_NODES], cotangent[MAX_NODES];
 	struct json out = json_into(sb, JSON_TIGHT), *j = &out;
 	prog_partition(p, forward, cotangent);
 	json_object(j, NULL);
+	json_string(j, "stage", stage);
 	json_array(j, "inputs");
 	for (int i = 0; i < p->nnode; i++)
 		if (node_is_input(&p->node[i]))
-			put_input(j, p, i);
+			put_input(j, p, i, bound);
 	json_end(j);
 	json_array(j, "nodes");
 	for (int i = 0; i < p->nnode; i++)
@@ -135,7 +154,7 @@ void program_json(struct strbuf *sb, const struct prog *p)
 			put_node(j, p, i, cotangent[i] && !forward[i]);
 	json_end(j);
 	json_array(j, "outputs");
-	for (int i = 0; i < p->nret; i++)
+	for (int i = 0; i < bound->nret; i++)
 		json_string(j, NULL, p->node[p->ret[i]].name);
 	json_end(j);
 	json_array(j, "backward");
@@ -145,6 +164,10 @@ void program_json(struct strbuf *sb, const struct prog *p)
 		json_string(j, NULL, p->node[p->back[i].cotangent].name);
 		json_end(j);
 	}
+	json_end(j);
+	json_array(j, "gradients");
+	if (said)
+		put_gradients(j, bound, &said->compiled);
 	json_end(j);
 	if (p->must_raise)
 		json_string(j, "raises", p->raises ? p->raises : "");

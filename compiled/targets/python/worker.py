@@ -10,6 +10,7 @@ The module is a file with a function run(program). It is called once for each ca
     program.inputs      a dict from name to Tensor
     program.outputs     names of what must be returned
     program.backward    pairs of names (output, cotangent)
+    program.stage       the stage of the target that runs it: "module"
     program.cache       a dict that lives as long as the program: what one compiled function keeps between its calls
     program.key         a text that is the same for calls with the same nodes, numbers and sizes (a program with symbols has several)
     program.call        number of the call, from 0
@@ -332,6 +333,8 @@ class Program:
     inputs: dict[str, Tensor]
     outputs: list[str]
     backward: list[tuple[str, str]]
+    gradients: dict[str, Optional[str]]  # of programs in a dialect without backward: the node that is an input's gradient
+    stage: str
     raises: Optional[str]
     key: str
     cache: dict[Any, Any] = field(repr=False)
@@ -360,7 +363,8 @@ def read_program(text: str, call: int, key: str, storages: list[bytearray], cach
     ]
     inputs = {i["name"]: Tensor(*read_meta(i), storages[i["storage"]], i["requires_grad"]) for i in what["inputs"]}
     backward = [(out, cotangent) for out, cotangent in what["backward"]]
-    return Program(text, call, nodes, inputs, what["outputs"], backward, what["raises"], key, cache)
+    gradients, stage = {name: node for name, node in what["gradients"]}, what["stage"]
+    return Program(text, call, nodes, inputs, what["outputs"], backward, gradients, stage, what["raises"], key, cache)
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
@@ -467,12 +471,13 @@ def run_call(run: Callable[[Program], Any], program: Program, storages: list[byt
     outputs, gradients = list(outputs), gradients and dict(gradients)  # these tensors, whatever becomes of what held them
     if len(outputs) != len(program.outputs):
         raise WrongResult(f"run(program) returned {len(outputs)} outputs, the program has {len(program.outputs)}")
-    if program.backward and gradients is None:
+    differentiated = bool(program.backward or program.gradients)
+    if differentiated and gradients is None:
         raise Unsupported("the module returns no gradients")
 
     def look() -> Seen:
         out = [report(v, metas[name], f"output {name}") for v, name in zip(outputs, program.outputs)]
-        return Seen(list(out), take_gradients(program, gradients) if program.backward else [], [bytes(s) for s in storages])
+        return Seen(list(out), take_gradients(program, gradients) if differentiated else [], [bytes(s) for s in storages])
 
     return Ran(storages, look(), look, run_ms)
 
@@ -595,6 +600,7 @@ class Module:
     run: Optional[Callable[[Program], Any]]
     versions: str
     why: str  # there is no run
+    version: str = ""  # of the compiler behind it
 
 
 def offer_names() -> None:
@@ -625,8 +631,10 @@ def load_module(path: str) -> Module:
     version = str(getattr(module, "__version__", ""))
     version = " " + version if re.fullmatch(r"[0-9][0-9A-Za-z.+-]{0,39}", version) else ""
     versions = f"{name}{version} (sha256 {digest}), {python}"
+    versions = getattr(module, "__versions__", versions)
     run = getattr(module, "run", None)
-    return Module(path, run, versions, "") if callable(run) else Module(path, None, versions, f"{path} has no function run(program)")
+    why = "" if callable(run) else f"{path} has no function run(program)"
+    return Module(path, run if not why else None, versions, why, version.strip())
 
 
 def describe(error: BaseException) -> str:
@@ -734,6 +742,7 @@ def main() -> None:
     module = load_module(sys.argv[1])
     w = Writer()
     w.text(module.versions)
+    w.text(module.version)
     send(answers, 0, b"".join(w.parts))
     while True:
         magic, number, nbytes = struct.unpack("<IIQ", read_exactly(requests, 16))

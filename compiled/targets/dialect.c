@@ -1,0 +1,31 @@
+/* dialect.c: the steps up to decompose, with their validators on: what a family is given is not to be our own compiler's mistake. */
+#include "compiled/targets/dialect.h"
+
+const char *dialect_name(enum target_dialect d)
+{
+	static const char *const name[] = {[TAKES_ATEN] = "aten", [TAKES_CORE] = "core"};
+	return name[d];
+}
+
+bool dialect_say(struct said *out, const struct prog *p, enum target_dialect d, struct arena *a, struct err *err)
+{
+	const struct compile_options o = {.stage = STAGE_DECOMPOSED, .decompose = true, .validate = true};
+	CHECK(d == TAKES_CORE);
+	if (p->must_raise)
+		return err_set(err, "eager refuses the program, and nothing in the core dialect raises");
+	out->ncalls = p->ncall + 1;
+	out->call = ARENA_ZNEW(a, struct said_call, (size_t)out->ncalls);
+	for (int k = 0; k < out->ncalls; k++) {
+		struct said_call *c = &out->call[k];
+		struct err why = {0};
+		if (!prog_bind(&c->bound, p, k, a, err))
+			return false;
+		switch (compile(&c->compiled, &c->bound, &o, a, &why)) {
+		case COMPILE_OK: break;
+		case COMPILE_BROKEN: BUG("the core dialect of a program: %s", why.msg);
+		case COMPILE_RAISES:
+		case COMPILE_REFUSED: return err_set(err, "it cannot be said in the %s dialect: %s", dialect_name(d), why.msg);
+		}
+	}
+	return true;
+}

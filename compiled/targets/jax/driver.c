@@ -1,0 +1,64 @@
+/* driver.c: the family `jax`: programs in the core dialect (compiled/targets/dialect.h), which lower.py says in JAX's functions. */
+#include "compiled/targets/driver.h"
+
+#include "compiled/targets/dialect.h"
+#include "compiled/targets/exec.h"
+#include "compiled/targets/jax/arithmetic.h"
+#include "compiled/targets/python/worker.h"
+
+#define DEFAULT_VERSION "0.10.2" /* the newest for Python 3.11 */
+
+extern const unsigned char jax_lower_py[]; /* lower.py, embedded by the build; NUL-terminated */
+
+static const struct target_stage stages[] = {
+	{.name = "op", .what = "JAX, primitive by primitive (jax.disable_jit), of the joint program in rows of the core dialect", .takes = TAKES_CORE},
+	{.name = "jit", .where = "with jax.jit", .what = "the same in one jax.jit: XLA", .compiles = true, .takes = TAKES_CORE, .rungs = 1},
+};
+
+static const struct target_freedom freedoms[] = {
+#define FREEDOM(bit, stage, reason, source) {bit, stage, reason, source},
+#include "compiled/targets/jax/freedoms.def"
+#undef FREEDOM
+};
+
+static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
+{
+	(void)t;
+	return err_set(err, "target '%s': targets of family jax take no options, and so no '%s'", text, o->name);
+}
+
+static void facts(struct target_facts *out, const struct target *t)
+{
+	out->known = true;
+	out->arithmetic.kernels = target_stage(t)->compiles ? &jax_jit_kernels : &jax_op_kernels;
+	out->arithmetic.traced = true;
+}
+
+static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
+{
+	const struct proc_file lower = {"lower.py", jax_lower_py, strlen((const char *)jax_lower_py)};
+	struct strbuf python;
+	sb_init(&python);
+	const bool ok = target_python(&python, t, o->python, err);
+	python_spec(out, a, arena_strdup(a, python.s), "lower.py", &lower);
+	sb_free(&python);
+	return ok;
+}
+
+const struct target_driver jax_driver = {
+	.name = "jax",
+	.title = "JAX",
+	.default_version = DEFAULT_VERSION,
+	.devices = 1u << TDEV_CPU,
+	.stage = stages,
+	.nstages = ARRAY_LEN(stages),
+	.freedom = freedoms,
+	.nfreedoms = ARRAY_LEN(freedoms),
+	.package = "/jax/",
+	.option_fits = option_fits,
+	.facts = facts,
+	.spec = spec,
+	.hello = python_hello,
+	.submit = python_submit,
+	.take = python_take,
+};
