@@ -115,7 +115,8 @@ static void run_pairs(const struct runner *r, const struct formula_step *s, stru
 {
 	const struct num *a = values_of(r, s->x), *b = values_of(r, s->y);
 	int da = stride_of(r, s->x), db = stride_of(r, s->y);
-	bool constant = r->s->step[s->y].kind == STEP_NUMBER;
+	const enum step_kind by = r->s->step[s->y].kind;
+	const bool constant = by == STEP_NUMBER || by == STEP_COUNT || by == STEP_SCALAR;
 	for (int64_t i = 0; i < n; i++, a += da, b += db)
 		num_put(&y[i],
 			s->kind == STEP_ADD       ? num_add(a, b)

@@ -3,16 +3,19 @@
 
 #include "compiled/targets/dialect.h"
 #include "compiled/targets/exec.h"
+#include "compiled/targets/installed.h"
 #include "compiled/targets/jax/arithmetic.h"
 #include "compiled/targets/python/worker.h"
+
+#include <glob.h>
 
 #define DEFAULT_VERSION "0.10.2" /* the newest for Python 3.11 */
 
 extern const unsigned char jax_lower_py[]; /* lower.py, embedded by the build; NUL-terminated */
 
 static const struct target_stage stages[] = {
-	{.name = "op", .what = "JAX, primitive by primitive (jax.disable_jit), of the joint program in rows of the core dialect", .takes = TAKES_CORE},
-	{.name = "jit", .where = "with jax.jit", .what = "the same in one jax.jit: XLA", .compiles = true, .takes = TAKES_CORE, .rungs = 1},
+	{.name = "op", .what = "JAX, operator by operator: the joint program in rows of the core dialect", .takes = TAKES_CORE},
+	{.name = "jit", .where = "with jax.jit", .what = "the same in one jax.jit: XLA", .compiles = true, .options = true, .takes = TAKES_CORE, .rungs = 1},
 };
 
 static const struct target_freedom freedoms[] = {
@@ -21,10 +24,19 @@ static const struct target_freedom freedoms[] = {
 #undef FREEDOM
 };
 
+static const struct target_knob knobs[] = {
+#define KNOB(option, value, what) {"jit", option, value, what, NULL},
+#include "compiled/targets/jax/knobs.def"
+#undef KNOB
+};
+
+/* What XLA calls them: which there are, its compiler says. */
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
-	(void)t;
-	return err_set(err, "target '%s': targets of family jax take no options, and so no '%s'", text, o->name);
+	if (!target_stage(t)->compiles)
+		return err_set(err, "target '%s': stage %s takes no options, and so no '%s'", text, target_stage(t)->name, o->name);
+	return str_starts(o->name, "xla_")
+		|| err_set(err, "target '%s': '%s' is no option of XLA: their names begin with xla_", text, o->name);
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -45,6 +57,21 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	return ok;
 }
 
+/* Its metadata name the version. */
+static void read_version(struct target_installed *t, const char *dir, struct arena *a)
+{
+	static const char begin[] = "/jax-";
+	glob_t g;
+	if (glob(arena_printf(a, "%s/lib/python3*/site-packages/jax-*.dist-info", dir), 0, NULL, &g) != 0)
+		return;
+	const char *version = strrchr(g.gl_pathv[0], '/') + sizeof begin - 1;
+	t->holds = arena_printf(a, "%.*s", (int)(strlen(version) - strlen(".dist-info")), version);
+	globfree(&g);
+}
+
+extern const struct target_driver jax_driver;
+static int installed(struct target_installed **out, struct arena *a) { return installed_environments(out, &jax_driver, read_version, a); }
+
 const struct target_driver jax_driver = {
 	.name = "jax",
 	.title = "JAX",
@@ -55,10 +82,13 @@ const struct target_driver jax_driver = {
 	.freedom = freedoms,
 	.nfreedoms = ARRAY_LEN(freedoms),
 	.package = "/jax/",
+	.knob = knobs,
+	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
 	.facts = facts,
 	.spec = spec,
 	.hello = python_hello,
 	.submit = python_submit,
 	.take = python_take,
+	.installed = installed,
 };

@@ -1,4 +1,4 @@
-"""The family `jax`: programs in the core dialect as functions of JAX, which the stage `op` runs primitive by primitive and `jit` compiles.
+"""The family `jax`: programs in the core dialect as functions of JAX, which the stage `op` runs operator by operator and `jit` compiles whole.
 
 A value is an array of the row's sizes; strides exist only where as_strided and its like ask where an element lies: then the metas of the
 program say it. What a row computes is written once here, over jax.numpy and jax.lax, in the dtype that eager computes in: float32 for a half.
@@ -17,7 +17,7 @@ import jaxlib
 import ml_dtypes
 import numpy as np
 from jax import lax
-from scatterproof import Ref, Tensor, Unsupported
+from scatterproof import Ref, UnknownOption, Unsupported
 
 jax.config.update("jax_enable_x64", True)
 
@@ -89,7 +89,7 @@ class Call:
         return self.metas[self.node.args[name].name]
 
     def dims(self, dim, rank):
-        return tuple(d % max(rank, 1) for d in dim) if dim else tuple(range(rank))
+        return tuple(d % rank for d in dim) if dim and rank else tuple(range(rank))
 
 
 ROWS = {}
@@ -205,6 +205,11 @@ def along(a, *others):
     return x, index, a["dim"] % x.ndim, [r[tuple(slice(0, n) for n in index.shape)] for r in rest]
 
 
+def countable(x, f):
+    """f of x, which adds or multiplies: a bool counts as an integer there."""
+    return cast(f(cast(x, "int64"), lambda v: cast(v, "int64")), "bool") if x.dtype == np.bool_ else f(x, lambda v: v)
+
+
 @row("gather")
 def gather(c, a):
     x, index, dim, _ = along(a)
@@ -220,7 +225,7 @@ def scatter(c, a):
 @row("scatter_add")
 def scatter_add(c, a):
     x, index, dim, (src,) = along(a, "src")
-    return x.at[grid(index, dim, x.shape)].add(src).reshape(c.out.size)
+    return countable(x, lambda x, of: x.at[grid(index, dim, x.shape)].add(of(src))).reshape(c.out.size)
 
 
 @row("scatter_reduce.two")
@@ -235,9 +240,9 @@ def scatter_reduce(c, a):
             first = (-np.inf if low else np.inf) if is_float(c.out.dtype) else least(c.out.dtype) if low else most(c.out.dtype)
         into = into.at[at].set(number(first, c.out.dtype))
     if how in ("sum", "mean"):
-        out = into.at[at].add(src)
+        out = countable(into, lambda x, of: x.at[at].add(of(src)))
     elif how == "prod":
-        out = into.at[at].multiply(src)
+        out = countable(into, lambda x, of: x.at[at].multiply(of(src)))
     else:
         out = into.at[at].max(src) if how == "amax" else into.at[at].min(src)
     if how == "mean":
@@ -272,8 +277,8 @@ def index(c, a):
 
 @row("index_put")
 def index_put(c, a):
-    at = a["self"].at[positions(a["self"], a["indices"])]
-    return at.add(a["values"]) if a["accumulate"] else at.set(a["values"])
+    x, at = a["self"], positions(a["self"], a["indices"])
+    return countable(x, lambda x, of: x.at[at].add(of(a["values"]))) if a["accumulate"] else x.at[at].set(a["values"])
 
 
 @row("index_select")
@@ -617,7 +622,7 @@ POINTWISE = {
     "clamp_max": clamp_high,
     "clamp_min.Tensor": jnp.maximum,
     "clamp_max.Tensor": jnp.minimum,
-    "hardtanh": lambda a, low, high: jnp.where(a < low, low, jnp.where(a > high, high, a)),
+    "hardtanh": lambda a, low, high: clamp_high(clamp_low(a, low), high),
     "hardtanh_backward": lambda g, x, low, high: jnp.where((x <= low) | (x >= high), 0, g),
     "hardshrink": lambda a, s: jnp.where((a >= -s) & (a <= s), 0, a),
     "hardshrink_backward": lambda g, x, s: jnp.where((x >= -s) & (x <= s), 0, g),
@@ -696,6 +701,10 @@ def store(t, value):
             t.storage[p * w : (p + 1) * w] = data[i * w : (i + 1) * w]
 
 
+def option_value(text):
+    return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if text.lstrip("-").isdigit() else text
+
+
 class Compiled:
     """A call's program as a function from arrays of the inputs to (outputs, gradients, written inputs)."""
 
@@ -710,7 +719,8 @@ class Compiled:
         missing = {n.op for n in self.nodes} - set(ROWS) - {"aten.copy_.default", "getitem"}
         if missing:
             raise Unsupported("no lowering of " + ", ".join(sorted(missing)))
-        self.fn = jax.jit(self.trace) if program.stage == "jit" else self.trace
+        options = {name: option_value(text) for name, text in program.options.items()}
+        self.fn = jax.jit(self.trace, compiler_options=options) if program.stage == "jit" else self.trace
 
     def trace(self, *given):
         env, stale = dict(zip(self.inputs, given)), set()
@@ -746,12 +756,14 @@ def run(program):
         if compiled_programs % MOST_PROGRAMS == 0:
             jax.clear_caches()
         code = program.cache[program.stage, program.key] = Compiled(program)
+    jax.config.update("jax_disable_most_optimizations", program.stage == "op")
     given = [array(t) for t in program.inputs.values()]
-    if program.stage == "jit":
-        outputs, grads, written = code.fn(*given)
-    else:
-        with jax.disable_jit():
-            outputs, grads, written = code.fn(*[jnp.asarray(g) for g in given])
+    try:
+        outputs, grads, written = code.fn(*[jnp.asarray(g) for g in given])
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" in str(error) or "While setting option" in str(error):
+            raise UnknownOption(str(error)) from None
+        raise
     for name, value in zip(code.writes, written):
         store(program.inputs[name], value)
     made = iter(grads)

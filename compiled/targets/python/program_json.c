@@ -135,14 +135,22 @@ static void put_gradients(struct json *j, const struct prog *source, const struc
 		}
 }
 
-void program_json(struct strbuf *sb, const struct prog *bound, const struct said_call *said, const char *stage)
+void program_json(struct strbuf *sb, const struct prog *bound, const struct said_call *said, const struct target *t)
 {
 	const struct prog *p = said ? &said->compiled.part[0].p : bound;
 	bool forward[MAX_NODES], cotangent[MAX_NODES];
 	struct json out = json_into(sb, JSON_TIGHT), *j = &out;
 	prog_partition(p, forward, cotangent);
 	json_object(j, NULL);
-	json_string(j, "stage", stage);
+	json_string(j, "stage", target_stage(t)->name);
+	json_array(j, "options");
+	for (int i = 0; i < t->noptions; i++) {
+		json_array(j, NULL);
+		json_string(j, NULL, t->option[i].name);
+		json_string(j, NULL, t->option[i].value);
+		json_end(j);
+	}
+	json_end(j);
 	json_array(j, "inputs");
 	for (int i = 0; i < p->nnode; i++)
 		if (node_is_input(&p->node[i]))

@@ -70,7 +70,7 @@ static bool put_call(
 	if (!prog_bind(&bound, of->p, k, a, err))
 		return false;
 	sb_init(&json);
-	program_json(&json, &bound, of->said ? &of->said->call[k] : NULL, target_stage(of->t)->name);
+	program_json(&json, &bound, of->said ? &of->said->call[k] : NULL, of->t);
 	wire_put_blob(msg, json.s, json.len);
 	sb_free(&json);
 	for (int s = 0; s < nstorages; s++) {

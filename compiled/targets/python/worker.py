@@ -10,7 +10,7 @@ The module is a file with a function run(program). It is called once for each ca
     program.inputs      a dict from name to Tensor
     program.outputs     names of what must be returned
     program.backward    pairs of names (output, cotangent)
-    program.stage       the stage of the target that runs it: "module"
+    program.stage, program.options  the stage of the target that runs it, "module", and its options, none, a dict of texts
     program.cache       a dict that lives as long as the program: what one compiled function keeps between its calls
     program.key         a text that is the same for calls with the same nodes, numbers and sizes (a program with symbols has several)
     program.call        number of the call, from 0
@@ -88,6 +88,10 @@ DTYPES = {  # struct's letter ("": numpy has none, either), bytes; of floats: pr
 
 class Unsupported(Exception):
     """The module does not support the program, for the reason in its text."""
+
+
+class UnknownOption(Exception):
+    """The compiler has no such option of the target's name, for the reason in its text."""
 
 
 class WrongResult(Exception):
@@ -335,6 +339,7 @@ class Program:
     backward: list[tuple[str, str]]
     gradients: dict[str, Optional[str]]  # of programs in a dialect without backward: the node that is an input's gradient
     stage: str
+    options: dict[str, str]
     raises: Optional[str]
     key: str
     cache: dict[Any, Any] = field(repr=False)
@@ -363,8 +368,10 @@ def read_program(text: str, call: int, key: str, storages: list[bytearray], cach
     ]
     inputs = {i["name"]: Tensor(*read_meta(i), storages[i["storage"]], i["requires_grad"]) for i in what["inputs"]}
     backward = [(out, cotangent) for out, cotangent in what["backward"]]
-    gradients, stage = {name: node for name, node in what["gradients"]}, what["stage"]
-    return Program(text, call, nodes, inputs, what["outputs"], backward, gradients, stage, what["raises"], key, cache)
+    gradients, options = dict(what["gradients"]), dict(what["options"])
+    return Program(
+        text, call, nodes, inputs, what["outputs"], backward, gradients, what["stage"], options, what["raises"], key, cache
+    )
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
@@ -606,7 +613,7 @@ class Module:
 def offer_names() -> None:
     """What `from scatterproof import …` finds."""
     own = types.ModuleType("scatterproof", "What a module that runs programs may import.")
-    for thing in (Unsupported, Tensor, Ref, Meta, Node, Program):
+    for thing in (Unsupported, UnknownOption, Tensor, Ref, Meta, Node, Program):
         setattr(own, thing.__name__, thing)
     sys.modules["scatterproof"] = own
 
@@ -662,6 +669,7 @@ def place(error: BaseException, folder: str) -> str:
 class Answer:
     status: int = OK
     message: str = ""
+    no_target: bool = False  # there is no such target: no module, no such option
     calls: list[Ran] = field(default_factory=list)
     changes: list[bytes] = field(default_factory=list)
 
@@ -681,6 +689,9 @@ def run_program(module: Module, data: bytes, answer: Answer) -> None:
         except Unsupported as why:
             answer.status, answer.message = UNSUPPORTED, str(why)[:MAX_MESSAGE] or "the module does not support it"
             return
+        except UnknownOption as why:
+            answer.status, answer.message, answer.no_target = HARNESS, str(why)[:MAX_MESSAGE], True
+            return
         except BaseException as error:  # noqa: BLE001 - whatever a compiler throws is what we are here for
             traceback.print_exc()
             head, newline, rest = describe(error).partition("\n")
@@ -699,12 +710,12 @@ def serve(module: Module, data: bytes) -> bytes:
         if module.run:
             run_program(module, data, answer)
         else:
-            answer.status, answer.message = HARNESS, module.why
+            answer.status, answer.message, answer.no_target = HARNESS, module.why, True
     except Exception as error:  # noqa: BLE001 - our own bug costs one result, never the worker
         traceback.print_exc()
         answer.status, answer.message = HARNESS, "worker: " + describe(error)
     w = Writer()
-    w.u8(not module.run)
+    w.u8(answer.no_target)
     w.u8(answer.status)
     w.text(answer.message)
     w.u32(answer.status == OK)  # graphs compiled: what the module made of the program, nobody knows how
@@ -739,7 +750,7 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1)  # proc_spec.last_words: where it hangs
     requests, answers = os.fdopen(3, "rb"), os.fdopen(os.dup(3), "wb")
     offer_names()
-    module = load_module(sys.argv[1])
+    module = load_module(os.path.abspath(sys.argv[1]))
     w = Writer()
     w.text(module.versions)
     w.text(module.version)

@@ -1,6 +1,6 @@
 /* installed.h: which versions of PyTorch this machine has: the environments that scripts/setup-targets made. */
-#ifndef SCATTERPROOF_INSTALLED_H
-#define SCATTERPROOF_INSTALLED_H
+#ifndef SCATTERPROOF_TORCH_INSTALLED_H
+#define SCATTERPROOF_TORCH_INSTALLED_H
 
 #include "eager/base/base.h"
 
