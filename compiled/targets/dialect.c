@@ -1,10 +1,27 @@
 /* dialect.c: the steps up to decompose, with their validators on: what a family is given is not to be our own compiler's mistake. */
 #include "compiled/targets/dialect.h"
 
-const char *dialect_name(enum target_dialect d)
+static const char *const names[] = {[TAKES_ATEN] = "aten", [TAKES_CORE] = "core"};
+
+const char *dialect_name(enum target_dialect d) { return names[d]; }
+
+bool dialect_find(enum target_dialect *out, const char *name)
 {
-	static const char *const name[] = {[TAKES_ATEN] = "aten", [TAKES_CORE] = "core"};
-	return name[d];
+	for (int d = 0; d < ARRAY_LEN(names); d++)
+		if (str_eq(names[d], name)) {
+			*out = (enum target_dialect)d;
+			return true;
+		}
+	return false;
+}
+
+enum target_dialect dialect_of(const struct target *t)
+{
+	enum target_dialect d = (enum target_dialect)target_stage(t)->takes;
+	const char *option = target_option(t, "dialect");
+	if (option)
+		CHECK(dialect_find(&d, option));
+	return d;
 }
 
 bool dialect_say(struct said *out, const struct prog *p, enum target_dialect d, struct arena *a, struct err *err)

@@ -6,6 +6,7 @@
 #define SCATTERPROOF_DIALECT_H
 
 #include "compiled/compile.h"
+#include "compiled/targets/target.h"
 
 enum target_dialect {
 	TAKES_ATEN, /* the program as it is stored */
@@ -23,6 +24,9 @@ struct said {
 };
 
 const char *dialect_name(enum target_dialect d); /* "aten", "core" */
+bool dialect_find(enum target_dialect *out, const char *name);
+/* What t takes: as its option `dialect` says, else as its stage does. */
+enum target_dialect dialect_of(const struct target *t);
 /* Every call of p, which must be accepted by eager; in a. False: it cannot be said (err: why), so that p is unsupported. d is not
  * TAKES_ATEN. */
 bool dialect_say(struct said *out, const struct prog *p, enum target_dialect d, struct arena *a, struct err *err);

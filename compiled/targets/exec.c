@@ -152,8 +152,8 @@ void exec_submit_first(struct exec *e, const struct prog *p, const struct target
 	}
 	struct target_request r = {.p = p, .t = t, .limit_ms = e->limit_ms, .next = next, .nnext = nnext};
 	struct said said;
-	if (target_stage(t)->takes != TAKES_ATEN) {
-		if (!dialect_say(&said, p, (enum target_dialect)target_stage(t)->takes, &e->arena, &e->err)) {
+	if (dialect_of(t) != TAKES_ATEN) {
+		if (!dialect_say(&said, p, dialect_of(t), &e->arena, &e->err)) {
 			e->unsent = e->err.msg;
 			return;
 		}

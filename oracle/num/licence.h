@@ -14,7 +14,7 @@
 enum {
 	LF_IEEE = NR_IEEE,     /* + - * / sqrt: correctly rounded, not contracted: exact operands give one answer */
 	LF_WIDE = NR_WIDE,     /* f16/bf16 intermediates may stay in f32 */
-	LF_FTZ = NR_FTZ,       /* denormals may be flushed */
+	LF_FTZ = NR_FTZ,       /* denormals may be flushed; of class MOVE: those of inputs, too, before anything reads them */
 	LF_DECOMP = 8,         /* expm1 emitted as exp - 1; forms of formula.def that say so: PyTorch's decompositions */
 	LF_TANH = 4096,        /* tanh emitted as 2/(1 + exp(-2x)) - 1: inductor's option cpp.use_decompose_tanh */
 	LF_RECIP = 16,         /* x / constant as x * (1 / constant) */

@@ -119,12 +119,15 @@ sid tape_load(struct tape *t, enum sf f, enum dtype dt, const void *data, int64_
 			num_put(&v[i], num_int(dt, dtype_load_i(dt, p + i * nb)));
 		return b->first;
 	}
+	const bool flushed = t->lic->rule[LC_MOVE][dt].flags & LF_FTZ; /* before anything reads them */
 	for (int64_t i = 0; i < n; i++) {
 		float single;
 		if (dt == DT_F32)
 			memcpy(&single, p + i * 4, 4);
 		struct num x = num_exact(dt, dt == DT_F32 ? (double)single : dtype_load_f(dt, p + i * nb));
 		x.flags |= NUM_MOVED;
+		if (flushed)
+			num_round(&x, dt, NR_IEEE | NR_FTZ);
 		num_put(&v[i], x);
 	}
 	return b->first;

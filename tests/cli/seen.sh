@@ -102,26 +102,26 @@ expected() { # --expect: what is not judged is an exit code
 	chmod +x "$tmp/targets/torch-2.11.0/bin/python"
 	export SCATTERPROOF_TARGETS="$tmp/targets"
 	for version in 2.11.0 any; do
-		"$src/tests/with_torch.sh" $version true >"$tmp/out" 2>&1
+		"$src/tests/with_target.sh" $version true >"$tmp/out" 2>&1
 		expect "an environment whose PyTorch does not start is no reason to skip a test ($version)" 1 $?
 	done
 	chmod -x "$tmp/targets/torch-2.11.0/bin/python"
 	for version in 2.11.0 any; do
-		"$src/tests/with_torch.sh" $version true >"$tmp/out" 2>&1
+		"$src/tests/with_target.sh" $version true >"$tmp/out" 2>&1
 		expect "nor is one without a Python ($version)" 1 $?
 	done
-	SCATTERPROOF_PYTHON=nonexistent-python "$src/tests/with_torch.sh" any true >"$tmp/out" 2>&1
+	SCATTERPROOF_PYTHON=nonexistent-python "$src/tests/with_target.sh" any true >"$tmp/out" 2>&1
 	expect "nor is a Python that somebody named" 1 $?
-	"$src/tests/with_torch.sh" 2.99.0 true >"$tmp/out" 2>&1
+	"$src/tests/with_target.sh" 2.99.0 true >"$tmp/out" 2>&1
 	expect "one that is not there is" 77 $?
 	has "and says so" "$tmp/out" "^SKIPPED: no PyTorch 2.99.0 in .*scripts/setup-targets"
 	printf '#!/bin/sh\n' >"$tmp/targets/torch-2.11.0/bin/python"
 	chmod +x "$tmp/targets/torch-2.11.0/bin/python"
-	"$src/tests/with_torch.sh" 2.11.0 sh -c 'exit 3' >"$tmp/out" 2>&1
+	"$src/tests/with_target.sh" 2.11.0 sh -c 'exit 3' >"$tmp/out" 2>&1
 	expect "what a command returns is a result" 3 $?
-	"$src/tests/with_torch.sh" 2.11.0 sh -c 'exit 77' >"$tmp/out" 2>&1
+	"$src/tests/with_target.sh" 2.11.0 sh -c 'exit 77' >"$tmp/out" 2>&1
 	expect "a command that skips by itself" 1 $?
-	"$src/tests/with_torch.sh" 2.11.0 printf '%s\n' "{python}" "a b" >"$tmp/out" 2>&1
+	"$src/tests/with_target.sh" 2.11.0 printf '%s\n' "{python}" "a b" >"$tmp/out" 2>&1
 	expect "the interpreter's place" "$tmp/targets/torch-2.11.0/bin/python|a b|" "$(tr '\n' '|' <"$tmp/out")"
 }
 

@@ -13,7 +13,7 @@ asserted where that is; elsewhere it is said to be skipped.
 A line whose target is none of those kinds, or whose verdict is none of check's words, is a failure of each run that reads it: else nobody
 would ever ask it.
 
-Each target runs all its programs in one go. Whether that PyTorch is installed, with_torch.sh looks before: a target that does not run is a
+Each target runs all its programs in one go. Whether that PyTorch is installed, with_target.sh looks before: a target that does not run is a
 failure here.
 """
 

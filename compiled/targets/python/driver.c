@@ -6,12 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compiled/targets/dialect.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/python/worker.h"
 #include "compiled/targets/torch/arithmetic.h"
 
 static const struct target_stage stages[] = {
-	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (docs/adding-a-target.md)", .compiles = true},
+	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (docs/adding-a-target.md)", .compiles = true, .options = true},
 };
 
 static const struct target_freedom freedoms[] = {
@@ -42,8 +43,12 @@ static bool subject(struct target *t, const char *text, size_t n, const char *ta
 
 static bool option_fits(const struct target *t, const struct target_option *o, const char *text, struct err *err)
 {
+	enum target_dialect d;
 	(void)t;
-	return err_set(err, "target '%s': targets of family python take no options, and so no '%s'", text, o->name);
+	if (!str_eq(o->name, "dialect"))
+		return err_set(err, "target '%s': python has no option '%s'; it has: dialect", text, o->name);
+	return dialect_find(&d, o->value)
+		|| err_set(err, "target '%s': dialect=%s is not one of %s, %s", text, o->value, dialect_name(TAKES_ATEN), dialect_name(TAKES_CORE));
 }
 
 /* The rows of Inductor (sums in any order, fused multiply-adds, wider intermediates), and those of ATen's kernels. */

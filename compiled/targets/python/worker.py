@@ -26,6 +26,10 @@ A Tensor has .dtype .size .stride .offset .requires_grad, and
     as_strided(size, stride, offset)    another Tensor on the same storage
     numpy()                             a view of the storage, where numpy is installed and has the dtype
 
+With +dialect=core in the target's name the operators are rows of the core dialect alone (`scatterproof compile --help` lists them), forward
+and backward in one; none writes but aten.copy_.default to inputs, at the end; cotangents are inputs, .backward is empty, and
+    program.gradients   a dict from each input that requires grad to the name of its gradient, or None
+
 run returns a list or tuple of outputs, or (outputs, gradients). An output is a Tensor, an array (numpy's, or whatever has the buffer
 protocol or __array__) or a number: 0-d, of the dtype that the program says if that is of its kind. gradients is a dict with one of these
 or None for each input that requires grad. Only Tensors say whose memory they are: other arrays, and all gradients, count as copies.
