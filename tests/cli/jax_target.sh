@@ -1,0 +1,114 @@
+#!/bin/bash
+# jax_target.sh BIN SOURCE PART PYTHON: the family jax: programs with views, writes and gradients, which it gets in the core dialect; options
+# of XLA; mistakes in a lowering, which are found.
+python=$4
+. "$(dirname "$0")/shell.sh"
+cd "$tmp" || exit 1
+lower=$src/compiled/targets/jax/lower.py
+rows=$src/tests/prog/rows
+cat >written.prog <<'END'
+# scatterproof 1
+x = input([3, 4], stride=[8, 2], offset=1, seed=1)
+y = input([4], seed=2, requires_grad=True)
+v = select.int(x, dim=0, index=1)
+w = mul_.Tensor(v, y)
+t = transpose.int(x, dim0=0, dim1=1)
+s = sum.dim_IntList(w, dim=[0])
+g = input([], seed=3)
+return (t, s)
+backward (s: g)
+call (x: seed=4, y: seed=5)
+END
+check() { "$bin" check "$@" >out 2>err; }
+
+rows() { # every row of the core dialect, and the seeds
+	"$bin" compile --help | sed -n '/^the core dialect/,/copy_ to inputs/p' | sed 's/^the core dialect.*)://; s/; copy_ to inputs//' | tr -s ' \n' '\n\n' >names
+	: >files
+	while read -r name; do
+		[ ! -f "$rows/$name.prog" ] || echo "$rows/$name.prog" >>files
+	done <names
+	expect "most rows have a program" 1 "$(($(wc -l <files) > 130))"
+	xargs "$bin" check --target jax:jit@cpu <files >out 2>err
+	expect "all are right" 0 $?
+	hasnt "none is unsupported" out ": unsupported on"
+	check "$src/corpus/seeds" --target jax:op --target jax:jit
+	expect "whole programs, operator by operator and compiled" 0 $?
+	has "as many as there are" out "^10 programs on 2 targets: 20 pass$"
+	check written.prog --target jax:jit
+	expect "an input that is written through a view, and gradients" 0 $?
+	has "in both calls" out "pass on jax-[0-9.]+:jit .*2 calls"
+	cat >raises.prog <<-'END'
+		# scatterproof 1
+		x = input([3], seed=1)
+		y = input([4], seed=2)
+		z = add.Tensor(x, y)
+		return (z,)
+		raises "must match"
+	END
+	check raises.prog --target jax:jit --expect unsupported
+	expect "what eager refuses is not in the dialect" 0 $?
+	has "and that is said" out "unsupported on jax.*: eager refuses the program, and nothing in the core dialect raises"
+}
+
+options() {
+	cat >exp.prog <<-'END'
+		# scatterproof 1
+		x = input([4], seed=1)
+		y = exp(x)
+		return (y,)
+	END
+	check exp.prog --target jax:jit+xla_disable_hlo_passes=fusion --target jax:jit+xla_backend_optimization_level=0
+	expect "options of XLA" 0 $?
+	check exp.prog --target jax:jit+xla_nonsense=1
+	expect "one that it does not have" 2 $?
+	has "is said by it" err "xla_nonsense"
+	check exp.prog --target jax:jit+xla_backend_optimization_level=fast
+	expect "a value that it does not take" 2 $?
+	check exp.prog --target jax:jit+fusion=off
+	expect "no option of XLA" 2 $?
+	has "says how they begin" err "their names begin with xla_"
+	check exp.prog --target jax:op+xla_disable_hlo_passes=fusion
+	expect "a stage that compiles nothing as a whole" 2 $?
+	check exp.prog --target jax-9.9.9:jit
+	expect "a version that is not here" 3 $?
+	has "and how it comes" err "scripts/setup-targets jax-9.9.9"
+	"$bin" targets >out
+	has "targets lists it" out "^jax:jit +the same in one jax.jit: XLA"
+	check exp.prog --python "$python" --target "python:$lower+dialect=core"
+	expect "the lowering as a module in the dialect" 0 $?
+	check exp.prog --python "$python" --target "python:$lower+dialect=joint"
+	expect "there is no such dialect" 2 $?
+}
+
+fault() { # fault ROW SED: the lowering with a mistake, which the row's program shows, or one of the test's own
+	local program=$rows/$1.prog
+	[ ! -f "$1.prog" ] || program=$1.prog
+	sed "$2" "$lower" >"bad.py"
+	checks=$((checks + 1))
+	! cmp -s bad.py "$lower" || { echo "FAIL: $1: $2 changes nothing"; fails=$((fails + 1)); }
+	check "$program" --python "$python" --target python:bad.py+dialect=core
+	expect "$1: $2" 1 $?
+	has "$1: as a mismatch" out ": mismatch on python:bad.py"
+}
+
+faults() {
+	fault add.Tensor 's/lambda a, b, s: a + s \* b/lambda a, b, s: a + b/'
+	fault rsub.Tensor 's/lambda a, b, s: b - s \* a/lambda a, b, s: a - s * b/'
+	fault permute 's/return jnp.transpose(a\["self"\], .*/return jnp.reshape(a["self"], c.out.size)/'
+	fault gather 's/    at\[dim\] = index/    at[dim - 1] = index/'
+	fault scatter_add 's/lambda x, of: x.at\[grid(index, dim, x.shape)\].add/lambda x, of: x.at[grid(index, dim, x.shape)].set/'
+	fault scatter_reduce.two 's/\.add(1) + bool(a\["include_self"\])/.add(1)/'
+	fault slice_scatter 's/slice(a\["start"\], a\["end"\], a\["step"\])/slice(a["start"], a["end"], 1)/; s/\.set(a\["src"\])$/.set(0)/'
+	fault diagonal_scatter 's/i + max(-offset, 0), i + max(offset, 0)/i + max(offset, 0), i + max(-offset, 0)/'
+	fault as_strided 's/(-1,))\[at\]/(-1,))[at[::-1]]/'
+	fault sum.dim_IntList 's/jnp.sum(x, c.dims(a\["dim"\], x.ndim)/jnp.sum(x[:1], c.dims(a["dim"], x.ndim)/'
+	fault sort 's/key = jnp.flip(x, dim) if a\["descending"\] else x/key = x/'
+	fault argmax 's/return best(c, a, jnp.argmax)/return best(c, a, jnp.argmin)/'
+	fault cumsum 's/lax.cumsum(x, a\["dim"\] % x.ndim)/lax.cumsum(x, a["dim"] % x.ndim, reverse=True)/'
+	fault remainder.Tensor 's/jnp.where((mod != 0) \& ((b < 0) != (mod < 0)), mod + b, mod)/mod/'
+	fault written 's/for name, value in zip(code.writes, written):/for name, value in []:/'
+	fault neg 's/made = iter(grads)/made = iter(grads * 0 or [g * 2 for g in grads])/'
+}
+
+$part
+end
