@@ -76,7 +76,7 @@ struct target_request {
 	const struct prog *p;
 	const struct target *t;
 	const struct said *said; /* p in the dialect that t's stage takes (dialect.h); NULL: it takes programs as they are */
-	int limit_ms; /* 0: the family's */
+	int limit_ms;            /* 0: the family's */
 	/* Texts of the programs that come next on t, for stages that compile several in one go (target_stage's ahead). */
 	const char *const *next;
 	int nnext;

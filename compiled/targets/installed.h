@@ -1,4 +1,4 @@
-/* installed.h: which versions of a family this machine has: the environments that scripts/setup-targets made, NAME-VERSION in targets_dir. */
+/* installed.h: which versions of a family are on this machine: environments of scripts/setup-targets, NAME-VERSION in targets_dir. */
 #ifndef SCATTERPROOF_INSTALLED_H
 #define SCATTERPROOF_INSTALLED_H
 

@@ -41,7 +41,7 @@ static void test_refused(void)
 {
 	static const char *const row[][2] = {
 		{"", "family '' is unknown"},
-		{"tortch:eager", "family 'tortch' is unknown; known: builtin, torch, python"},
+		{"tortch:eager", "family 'tortch' is unknown; known: builtin, torch, jax, python"},
 		{"torch", "no stage; the form is"},
 		{"torch:", "stage '' is unknown; torch has: eager, fake, aot_fake, aot_eager"},
 		{"torch:inductr@cpu", "stage 'inductr' is unknown"},

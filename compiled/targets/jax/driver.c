@@ -15,7 +15,13 @@ extern const unsigned char jax_lower_py[]; /* lower.py, embedded by the build; N
 
 static const struct target_stage stages[] = {
 	{.name = "op", .what = "JAX, operator by operator: the joint program in rows of the core dialect", .takes = TAKES_CORE},
-	{.name = "jit", .where = "with jax.jit", .what = "the same in one jax.jit: XLA", .compiles = true, .options = true, .takes = TAKES_CORE, .rungs = 1},
+	{.name = "jit",
+		.where = "with jax.jit",
+		.what = "the same in one jax.jit: XLA",
+		.compiles = true,
+		.options = true,
+		.takes = TAKES_CORE,
+		.rungs = 1},
 };
 
 static const struct target_freedom freedoms[] = {
@@ -35,8 +41,7 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 {
 	if (!target_stage(t)->compiles)
 		return err_set(err, "target '%s': stage %s takes no options, and so no '%s'", text, target_stage(t)->name, o->name);
-	return str_starts(o->name, "xla_")
-		|| err_set(err, "target '%s': '%s' is no option of XLA: their names begin with xla_", text, o->name);
+	return str_starts(o->name, "xla_") || err_set(err, "target '%s': '%s' is no option of XLA: their names begin with xla_", text, o->name);
 }
 
 static void facts(struct target_facts *out, const struct target *t)

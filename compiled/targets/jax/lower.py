@@ -1,7 +1,7 @@
-"""The family `jax`: programs in the core dialect as functions of JAX, which the stage `op` runs operator by operator and `jit` compiles whole.
+"""The family `jax`: programs in the core dialect as functions of JAX. Stage `op` runs them operator by operator, `jit` compiles them whole.
 
 A value is an array of the row's sizes; strides exist only where as_strided and its like ask where an element lies: then the metas of the
-program say it. What a row computes is written once here, over jax.numpy and jax.lax, in the dtype that eager computes in: float32 for a half.
+program say it. What a row computes is written once, over jax.numpy and jax.lax, in the dtype that eager computes in: float32 for a half.
 """
 
 import os
@@ -24,8 +24,9 @@ jax.config.update("jax_enable_x64", True)
 __version__ = jax.__version__
 __versions__ = f"jax {jax.__version__}, jaxlib {jaxlib.__version__}, numpy {np.__version__}, python {platform.python_version()}"
 
-DTYPES = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float8_e4m3fn float8_e5m2 float16 bfloat16 float32 float64").split()}  # fmt: skip
+NAMES = """bool uint8 int8 int16 int32 int64 uint16 uint32 uint64
+float8_e4m3fn float8_e5m2 float16 bfloat16 float32 float64""".split()
+DTYPES = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in NAMES}
 NARROW = {"float8_e4m3fn", "float8_e5m2", "float16", "bfloat16"}
 MOST_PROGRAMS = 400  # executables are never freed
 

@@ -12,7 +12,10 @@
 #include "compiled/targets/torch/arithmetic.h"
 
 static const struct target_stage stages[] = {
-	{.name = "module", .what = "a compiler of yours: FILE.py gives run(program) (docs/adding-a-target.md)", .compiles = true, .options = true},
+	{.name = "module",
+		.what = "a compiler of yours: FILE.py gives run(program) (docs/adding-a-target.md)",
+		.compiles = true,
+		.options = true},
 };
 
 static const struct target_freedom freedoms[] = {

@@ -134,4 +134,3 @@ void python_take(struct result *out, struct arena *a, struct proc *p, const stru
 		read_answer(out, a, p, request);
 	proc_release(p);
 }
-

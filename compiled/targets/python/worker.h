@@ -4,7 +4,7 @@
 
 #include "compiled/targets/driver.h"
 
-/* The child that runs `module` with `python`; strings and file are kept. file: the module itself, if it is ours; NULL: it is at that path. */
+/* The child that runs `module` with `python`; strings are kept. file: the module itself, if it is ours; NULL: it is at that path. */
 void python_spec(struct proc_spec *out, struct arena *a, const char *python, const char *module, const struct proc_file *file);
 /* The rest of a driver. hello: version is the module's __version__ if it is ours, what it says of itself else. */
 bool python_hello(struct target_hello *out, const struct proc *p, const struct target *t);
