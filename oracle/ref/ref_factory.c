@@ -184,7 +184,8 @@ static bool takes_power(enum dtype dt, const struct num *x)
 	if (x->flags & NUM_SPECIAL)
 		return dtype_is_float(dt) && x->flags & NUM_NOFIN && !(x->flags & NUM_ANY);
 	const double low = x->hi - x->rad, high = x->hi + x->rad;
-	return dtype_is_float(dt) ? MAX(fabs(low), fabs(high)) <= num_format[dt].max : is_whole_of(dt, floor(low)) && is_whole_of(dt, ceil(high));
+	return dtype_is_float(dt) ? MAX(fabs(low), fabs(high)) <= num_format[dt].max
+							  : is_whole_of(dt, floor(low)) && is_whole_of(dt, ceil(high));
 }
 
 /* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the

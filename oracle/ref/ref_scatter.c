@@ -598,6 +598,10 @@ REFERENCE(index_reduce, ANEW)
 		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum.");
 	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
 		return false;
+	c->undecided = c->grad && meta_of(c, A_index_reduce_index)->dtype != DT_I64 && !flag_of(c, A_index_reduce_include_self);
+	if (c->undecided) /* backward fills with zeros there */
+		return ref_unsupported(
+			c, "gradient of index_reduce without self at positions in i32, which PyTorch's backward refuses: convert them");
 	return reduce_at(c, &(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_reduce_source])});
 }
 
