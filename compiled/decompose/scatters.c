@@ -84,6 +84,14 @@ RULE(index_fill)
 	const struct meta *m = result_meta(d, 0);
 	const int self = d->in[A_index_fill_self], dim = dim_of(int_arg(d, A_index_fill_dim), m);
 	d->out[0] = self;
+	if (m->rank && m->size[dim] == 0) { /* positions that do not exist, which index_put refuses before it runs */
+		struct meta rows = *m;
+		struct rows_of_dim r;
+		rows.size[dim] = meta_numel(operand_meta(d, A_index_fill_index));
+		rows_of_dim(&r, d, filled(d, &rows, *scalar_arg(d, A_index_fill_value)));
+		d->out[0] = sized_as(d, emit_scatter_src(d->b, r.self, r.dim, r.index, r.source), m);
+		return;
+	}
 	if (meta_numel(m) == 0)
 		return; /* nobody looks at positions */
 	const int value = constant(d, *scalar_arg(d, A_index_fill_value), m->dtype), x = m->rank ? self : with_dim(d, self, 0);

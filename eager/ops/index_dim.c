@@ -432,13 +432,20 @@ bool meta_index_copy(struct meta_ctx *c)
 	return true;
 }
 
+/* Of rows without elements nobody looks at positions; of no rows there is not even a first one. */
+static bool rows_are_empty(const struct dim_rows *r)
+{
+	const struct meta row = without(&r->self.meta, r->dim);
+	return meta_numel(&row) == 0;
+}
+
 bool kern_index_copy(struct kern_ctx *c)
 {
 	struct dim_rows r;
 	tensor_move(&c->out[0], c->in[A_index_copy_self]);
 	rows_init(&r, &c->out[0], node_int(c->n, A_index_copy_dim), c->in[A_index_copy_index], c->in[A_index_copy_source]);
-	if (meta_numel(&c->out[0].meta) == 0 && r.self.meta.size[r.dim] > 0)
-		return true; /* rows without elements: positions are not looked at */
+	if (rows_are_empty(&r))
+		return true;
 	if (!move_rows(&r, ROW_FROM_OTHER, NULL))
 		return err_set(c->err, "index_copy_(): index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r),
 			r.dim, r.self.meta.size[r.dim]);
@@ -479,10 +486,10 @@ bool kern_index_fill(struct kern_ctx *c)
 	unsigned char cell[8];
 	scalar_store(cell, c->out[0].meta.dtype, &c->n->arg[A_index_fill_value].scalar);
 	tensor_move(&c->out[0], c->in[A_index_fill_self]);
-	if (meta_numel(&c->out[0].meta) == 0)
-		return true;
 	rows_init(&r, &c->out[0], node_int(c->n, A_index_fill_dim), c->in[A_index_fill_index], NULL);
 	r.negative = true;
+	if (rows_are_empty(&r))
+		return true;
 	if (!move_rows(&r, ROW_FILL, cell))
 		return err_set(c->err, "index %" PRId64 " is out of bounds for dimension %d with size %" PRId64, bad_index(&r), r.dim,
 			r.self.meta.size[r.dim]);

@@ -450,8 +450,8 @@ static bool check_scalars_fit(const struct meta_ctx *c, enum dtype common, enum 
 			if (!scalar_fits(&alpha, common, c->err))
 				return false;
 		}
-		/* f32 kernels have the exponent in f64. */
-		bool exponent = k == power && common != DT_F32 && (meta_numel(c->in[A_elementwise_self]) > 0 || op_has(c->n->op, T_MUTATES));
+		/* f32 kernels have the exponent in f64; the others look at it even if there are no elements. */
+		bool exponent = k == power && common != DT_F32;
 		if (exponent && !scalar_fits(&c->n->arg[k].scalar, common, c->err))
 			return false;
 		bool factor = q->role == R_FACTOR && listed;

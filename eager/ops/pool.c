@@ -187,17 +187,22 @@ static bool is_channels_last_alone(const struct meta *m)
 	return meta_numel(m) > 0 && !meta_is_formatted(m, FORMAT_CONTIGUOUS) && meta_is_formatted(&one, FORMAT_CHANNELS_LAST_3D);
 }
 
-/* Fresh results lie as `like` does, where that is channels-last. */
-static void pool_result(struct meta *out, const struct meta *like, const struct meta *self, const int64_t *size, int ndim)
+/* Fresh results lie as `like` does, where that is channels-last; then true. */
+static bool pool_result(struct meta *out, const struct meta *like, const struct meta *self, const int64_t *size, int ndim)
 {
 	layout_contiguous(out, self, size, self->rank);
-	if (ndim == 2 ? self->rank == 4 && meta_is_channels_last(like) : self->rank == 5 && meta_is_channels_last(like) && meta_numel(out))
-		layout_channels_last(out);
-	if (ndim == 3 && self->rank == 4 && is_channels_last_alone(like)) {
+	if (ndim == 3 && self->rank == 4) {
+		if (!is_channels_last_alone(like))
+			return false;
 		meta_insert_dim(out, 0, 1, 1);
 		layout_channels_last(out);
 		meta_remove_dim(out, 0);
+		return true;
 	}
+	if (self->rank != ndim + 2 || !meta_is_channels_last(like) || (ndim == 3 && meta_numel(out) == 0))
+		return false;
+	layout_channels_last(out);
+	return true;
 }
 
 static void pooled_sizes(int64_t size[5], const struct meta *self, const struct pool *p)
@@ -397,6 +402,16 @@ static bool check_each_has_one(struct meta_ctx *c, const struct sliding *s)
 	return true;
 }
 
+/* PyTorch's channels-last kernel counts in signed integers as wide as the elements; floats count in 32 bits. */
+static bool indices_fit(struct meta_ctx *c, const struct meta *self, int64_t plane)
+{
+	const int bits = 8 * dtype_nbytes(self->dtype);
+	if (dtype_is_float(self->dtype) || bits > 16 || meta_numel(self) == 0 || plane < (int64_t)1 << (bits - 1))
+		return true;
+	return err_set(c->err, "Expected %sinput_height * input_width <= std::numeric_limits<integer_t>::max() to be true, but got false.",
+		dims_of(c->n->op) == 3 ? "input_depth * " : "");
+}
+
 bool meta_max_pool_with_indices(struct meta_ctx *c)
 {
 	const struct meta *self = c->in[A_max_pool_with_indices_self];
@@ -408,10 +423,11 @@ bool meta_max_pool_with_indices(struct meta_ctx *c)
 		return false;
 	pooled_sizes(size, self, &p);
 	c->nout = 2;
+	bool last = false;
 	for (int k = 0; k < c->nout; k++)
-		pool_result(&c->out[k], self, self, size, p.s.ndim);
+		last = pool_result(&c->out[k], self, self, size, p.s.ndim);
 	c->out[1].dtype = DT_I64;
-	return true;
+	return !last || indices_fit(c, self, sliding_numel(p.s.in));
 }
 
 bool meta_max_pool_with_indices_backward(struct meta_ctx *c)

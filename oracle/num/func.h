@@ -46,20 +46,37 @@ static inline int sf_operands(enum sf f)
 	return n > 0 ? n : n < SF_ROWS ? SF_ROWS - n : 0;
 }
 
+/* One ulp of the compute type at magnitude m. */
+INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
+
+/* Factors that are constants may have been multiplied first: half an ulp more where anything is rounded at all. */
+INLINE void how_folded(struct num *v, const struct how *h)
+{
+	if (UNLIKELY(h->l->flags & LF_FOLDED) && !(v->flags & NUM_SPECIAL) && (v->rad > 0 || !num_fits(h->dt, v->hi, v->lo)))
+		num_widen(v, how_ulp(h, num_mag(v)) / 2);
+}
+
 /* One more step inside a formula: rounded in the tensor's dtype if the rule says so (LF_STEPS), else in the compute type; never
  * assumed to be THE correctly rounded answer, because formulas differ. Overflow on the way is optional, the order of the factors
  * being free. */
 INLINE void how_step(struct num *v, const struct how *h)
 {
 	int kept = h->l->compute == DT_F64 ? NR_KEPT : 0;
+	how_folded(v, h);
 	num_round(v, h->l->flags & LF_STEPS ? h->dt : h->l->compute, (int)(h->l->flags & LF_INEXACT) | NR_WIDE | NR_LOOSE | NR_STEP | kept);
 }
 /* The last step of a formula of several. */
-INLINE void how_last(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT)); }
+INLINE void how_last(struct num *v, const struct how *h)
+{
+	how_folded(v, h);
+	num_round(v, h->dt, (int)(h->l->flags & LF_INEXACT));
+}
 /* The only step: exact operands may give the exact rounded answer. */
-INLINE void how_only(struct num *v, const struct how *h) { num_round(v, h->dt, (int)(h->l->flags & LF_ROUND)); }
-/* One ulp of the compute type at magnitude m. */
-INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
+INLINE void how_only(struct num *v, const struct how *h)
+{
+	how_folded(v, h);
+	num_round(v, h->dt, (int)(h->l->flags & LF_ROUND));
+}
 
 /* max (sign 1) or min (sign -1) of two sets, NaN wins. */
 struct num num_max_of(const struct num *a, const struct num *b, int sign);

@@ -78,7 +78,10 @@ REFERENCE(scalar_tensor, ANEW)
 	return shape_fill_fits(c, s, dt, 1) && make_out(c, dt, (const int64_t[]){0}, 0, NULL, shape_const(c, dt, s));
 }
 
-/* An end of a range, a number or a 0-d tensor; a range of integers has it cut to a whole number. */
+static bool is_whole_of(enum dtype dt, double v) { return fabs(v) < 0x1p63 && (double)num_wrap(dt, (int64_t)v) == v; }
+
+/* An end of a range, a number or a 0-d tensor; a range of integers has it cut to a whole number. PyTorch refuses -0.5 of bytes: it asks
+ * for the range before it cuts. */
 static bool end_of_range(struct ref_ctx *c, int name, enum dtype dt, double *out)
 {
 	const int k = shape_param(c, name);
@@ -96,8 +99,8 @@ static bool end_of_range(struct ref_ctx *c, int name, enum dtype dt, double *out
 	if (dtype_is_float(dt)) {
 		held = held && fabs(*out) <= num_format[dt].max;
 	} else {
+		held = held && fabs(*out) <= 0x1p31 && is_whole_of(dt, floor(*out)) && is_whole_of(dt, ceil(*out));
 		*out = trunc(*out);
-		held = held && fabs(*out) <= 0x1p31 && (double)num_wrap(dt, (int64_t)*out) == *out;
 	}
 	c->undecided = !held; /* PyTorch may refuse it */
 	return held || ref_unsupported(c, "an end of a range that is rounded, or that %s does not hold", dtype_info[dt].name);
@@ -172,6 +175,19 @@ static struct num exponent_in_range(const double end[2], int64_t k, int64_t n)
 	return out;
 }
 
+/* Does a tensor of dt take one power for certain? PyTorch fills it with a number, and refuses a finite one that is beyond dt, but not of
+ * halves (shape_fill_fits). */
+static bool takes_power(enum dtype dt, const struct num *x)
+{
+	if (dtype_is_narrow(dt))
+		return true;
+	if (x->flags & NUM_SPECIAL)
+		return dtype_is_float(dt) && x->flags & NUM_NOFIN && !(x->flags & NUM_ANY);
+	const double low = x->hi - x->rad, high = x->hi + x->rad;
+	return dtype_is_float(dt) ? MAX(fabs(low), fabs(high)) <= num_format[dt].max
+							  : is_whole_of(dt, floor(low)) && is_whole_of(dt, ceil(high));
+}
+
 /* base to the power of each of steps numbers at equal distances. Ends, or a distance, that the dtype does not hold are rounded by the
  * kernel and kept by PyTorch's decomposition. */
 REFERENCE(logspace, ANEW)
@@ -203,6 +219,9 @@ REFERENCE(logspace, ANEW)
 	const sid *exponent = ref_ids_block(c, tape_sets(c->t, DT_F64, x, n), n);
 	const sid *base = ref_ids_repeat(c, shape_const(c, DT_F64, scalar_of(c, shape_param(c, N_base))), n);
 	const sid power = tape_map2(c->t, SF_RAISE, DT_F64, base, exponent, n);
+	c->undecided = n == 1 && !c->t->over && !takes_power(dt, tape_val(c->t, power));
+	if (c->undecided)
+		return ref_unsupported(c, "one power that %s may not hold", dtype_info[dt].name);
 	memcpy(out, ref_cast(c, ref_ids_block(c, power, n), n, dt), (size_t)n * sizeof *out);
 	return true;
 }

@@ -448,7 +448,7 @@ static sid whole_power(struct ref_ctx *c, const struct pair *p, int64_t e)
 	return tape_map1(c->t, SF_COPY, p->dt, y, p->n);
 }
 
-/* The exponent must fit the result's dtype, but for f32, whose kernels have it in f64, too (sf.def). */
+/* The exponent must fit the result's dtype, even if there are no elements, but for f32, whose kernels have it in f64, too (sf.def). */
 REFERENCE(pow_Scalar, ANEW)
 {
 	struct pair p;
@@ -457,7 +457,7 @@ REFERENCE(pow_Scalar, ANEW)
 		return false;
 	if (!dtype_is_float(p.dt) && s->kind != SC_FLOAT && s->i < 0)
 		return err_set(c->err, "integers to negative integer powers are not allowed");
-	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, c->inplace ? 1 : p.n))
+	if (p.dt != DT_F32 && !shape_fits(c, s, p.dt, 1))
 		return false;
 	if (!dtype_is_float(p.dt))
 		return give_unary(c, p.dt, p.dt, whole_power(c, &p, s->i));

@@ -408,6 +408,15 @@ static bool largest_of(struct ref_ctx *c, const struct pools *p, struct inside *
 	return ref_out_ids(c, 1, DT_I64, p->size, p->rank, lies, index);
 }
 
+/* The index of the last place, where channels come last, in an integer as wide as those that are compared. */
+static bool counts_far_enough(struct ref_ctx *c, const struct pools *p, const struct meta *m)
+{
+	int64_t stride[MAX_RANK];
+	const int64_t most = p->dt == DT_U8 || p->dt == DT_I8 ? INT8_MAX : p->dt == DT_I16 ? INT16_MAX : INT32_MAX;
+	return plane_of(p) <= most || meta_numel(m) == 0 || !lies_as(stride, p, m, p->size)
+		|| err_set(c->err, "a plane of %lld places, whose indices %s does not hold", (long long)plane_of(p), dtype_info[p->dt].torch);
+}
+
 REFERENCE(max_pool_with_indices, ANEW)
 {
 	const struct meta *m = meta_of(c, A_max_pool_with_indices_self);
@@ -417,6 +426,8 @@ REFERENCE(max_pool_with_indices, ANEW)
 		return false;
 	if (p.dt == DT_B8 || dtype_info[p.dt].rows != DR_FULL)
 		return err_set(c->err, "\"max_pool%dd\" not implemented for '%s'", p.n, dtype_info[p.dt].c10);
+	if (!counts_far_enough(c, &p, m))
+		return false;
 	return largest_of(c, &p, &in, m, c->in[A_max_pool_with_indices_self]);
 }
 

@@ -598,6 +598,10 @@ REFERENCE(index_reduce, ANEW)
 		return err_set(c->err, "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got sum.");
 	if (!shape_positions(c, &p, m, 1, 2, 0) || !source_matches(c, m, src, &p))
 		return false;
+	c->undecided = c->grad && meta_of(c, A_index_reduce_index)->dtype != DT_I64 && !flag_of(c, A_index_reduce_include_self);
+	if (c->undecided) /* backward fills with zeros there */
+		return ref_unsupported(
+			c, "gradient of index_reduce without self at positions in i32, which PyTorch's backward refuses: convert them");
 	return reduce_at(c, &(struct writes){p.outer * p.n * p.inner, position_cells(c, &p), ref_ids(c, c->in[A_index_reduce_source])});
 }
 
@@ -607,12 +611,7 @@ REFERENCE(index_copy, ANEW)
 	struct positions p;
 	if (m->dtype != src->dtype)
 		return err_set(c->err, "index_copy_(): self and source expected to have the same dtype");
-	int dim;
-	if (!shape_dim(c, &dim, 1, m))
-		return false;
-	/* Rows without elements are copied to anywhere; of no rows there is not even a first one. */
-	const bool unread = meta_numel(m) == 0 && shape_size(m, dim) > 0;
-	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | (unread ? POS_UNREAD : 0)))
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_BY_ELEMENT))
 		return false;
 	if (m->rank == 0 && src->rank > 1)
 		return err_set(c->err, "index_copy_(): source/destination tensor must have same slice shapes");
@@ -633,7 +632,7 @@ REFERENCE(index_fill, ANEW)
 	const struct meta *m = meta_of(c, A_index_fill_self);
 	struct positions p;
 	int64_t stride[MAX_RANK];
-	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP))
+	if (!shape_positions(c, &p, m, 1, 2, POS_LONG_ONLY | POS_WRAP | POS_BY_ELEMENT))
 		return false;
 	int64_t count = p.outer * p.n * p.inner;
 	if (!shape_fits(c, scalar_of(c, A_index_fill_value), m->dtype, 1))

@@ -317,9 +317,10 @@ bool shape_positions(struct ref_ctx *c, struct positions *p, const struct meta *
 	p->outer = self->rank ? shape_numel(self->size, p->dim) : 1;
 	p->inner = self->rank ? shape_numel(self->size + p->dim + 1, self->rank - p->dim - 1) : 1;
 	p->at = ARENA_NEW(c->t->arena, int64_t, p->n + 1);
+	const bool unread = flags & POS_UNREAD || (flags & POS_BY_ELEMENT && p->outer * p->inner == 0);
 	for (int64_t k = 0; k < p->n; k++) {
 		int64_t i = pos[k] < 0 && flags & POS_WRAP ? pos[k] + p->len : pos[k];
-		if ((i < 0 || i >= p->len) && !(flags & POS_UNREAD) && !(flags & POS_WRAP && meta_numel(self) == 0))
+		if ((i < 0 || i >= p->len) && !unread)
 			return err_set(
 				c->err, "index %lld is out of bounds for dimension %d with size %lld", (long long)pos[k], p->dim, (long long)p->len);
 		p->at[k] = i;

@@ -38,8 +38,8 @@ struct positions {
 	int64_t n, outer, len, inner;
 	int64_t *at;
 };
-/* Negative positions count from the end, and are not looked at where self is empty; i32 refused; not looked at either way. */
-enum { POS_WRAP = 1, POS_LONG_ONLY = 2, POS_UNREAD = 4 };
+/* Negative positions count from the end; i32 refused; not looked at; looked at by each element that is written, so not where none is. */
+enum { POS_WRAP = 1, POS_LONG_ONLY = 2, POS_UNREAD = 4, POS_BY_ELEMENT = 8 };
 bool shape_positions(struct ref_ctx *c, struct positions *p, const struct meta *self, int dim_arg, int index_arg, int flags);
 
 #endif

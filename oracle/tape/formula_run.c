@@ -266,9 +266,9 @@ static void run_step(const struct runner *r, int k)
 		for (int64_t i = 0; i < n; i++)
 			num_put(&y[i], num_neg(x[i]));
 		return;
-	case STEP_WITHIN:
+	case STEP_WITHIN: /* x * c, unrounded in a contraction, may be above the largest of them rounded */
 		for (int64_t i = 0; i < n; i++)
-			num_put(&y[i], within(x[i], s->low, s->high));
+			num_put(&y[i], r->h->l->flags & LF_FOLDED ? x[i] : within(x[i], s->low, s->high));
 		return;
 	case STEP_NEAR:
 		for (int64_t i = 0; i < n; i++) {

@@ -13,6 +13,7 @@
  * operator, dtype, values and gradient, tab-separated, with date, version and device. */
 #include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/exec.h"
+#include "compiled/targets/jax/arithmetic.h"
 #include "compiled/targets/torch/arithmetic.h"
 #include "eager/base/proc.h"
 #include "fuzz/triage/profile.h"
@@ -105,7 +106,7 @@ static const struct unprobed {
 
 /* Of every family. */
 static const struct licence_kernels *const kernels[] = {
-	&builtin_kernels, &builtin_joint_kernels, &torch_eager_kernels, &torch_inductor_kernels};
+	&builtin_kernels, &builtin_joint_kernels, &torch_eager_kernels, &torch_inductor_kernels, &jax_op_kernels, &jax_jit_kernels};
 
 static const char *const scale_name[] = {[WIDE] = "wide", [NARROW] = "narrow"};
 /* The fill's 20 bits times FULL are numbers with every bit of f32 or f64 in use, rounded once: exact under every row that keeps IEEE 754.

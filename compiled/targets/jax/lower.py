@@ -447,6 +447,9 @@ def pointwise(name, f, compares=False):
                 values.append(number(v, t))
             else:
                 values.append(v)
+        arrays = [k for k, v in enumerate(values) if isinstance(v, jax.Array)]
+        for k, v in zip(arrays, jnp.broadcast_arrays(*(values[k] for k in arrays))):
+            values[k] = v
         return cast(jnp.broadcast_to(f(*values), c.out.size), c.out.dtype)
 
     ROWS["aten." + name + ("" if "." in name else ".default")] = run
