@@ -491,7 +491,7 @@ static void test_every_stage_has_a_licence(void)
 			EXPECT(profile_of(&l, &t), "%s: its driver knows no facts of it", target_text(&t, &arena));
 		}
 	static const char *const none[] = {"builtin:jits", "builtin:eager2", "builtin:", "torch:inductors@cpu", "torch:aot_eager_decomp@cpu",
-		"torch:aot", "torchx:eager", "torch", "jax:jit@cpu"};
+		"torch:aot", "torchx:eager", "torch", "jax:jits", "jaxx:jit@cpu"};
 	for (int i = 0; i < ARRAY_LEN(none); i++)
 		EXPECT(!profile_named(&l, none[i]), "%s is judged", none[i]);
 	EXPECT(profile_named(&l, "torch-2.15.0:inductor@cuda+freezing=1") && l.numbers_wide && l.semantics.clamp_nan == CLAMP_NAN_WINS
