@@ -21,7 +21,7 @@ enum {
 	LF_STEPS = 32,         /* a derivative's formula runs operator by operator, each step rounded to the tensor's dtype */
 	LF_WELFORD = 64,       /* var by Welford's recurrence or by two passes, in the accumulation type */
 	LF_NARROW = 256,       /* sum and mean in a half dtype may convert a wider operand to it first */
-	LF_FOLDED = 1024,      /* x * c1 * c2 as x * (c1 * c2), the product of the constants rounded; x * c - y contracted across operators */
+	LF_FOLDED = 1024,      /* x * c1 * c2 as x * (c1 * c2), a / b as a * (1 / b), each rounded; x * c - y contracted across operators */
 	LF_ONTO = 2048,        /* a matrix product that is added to something may be computed onto it, term by term */
 	LF_POW = 8192,         /* pow has a budget of 2 more than the other library functions, but for powers that kernels single out */
 	LF_ZERO = 16384,       /* -0 may become +0: negation as 0 - x; an atomic that adds +0 to a half's neighbour */

@@ -80,7 +80,7 @@ struct num libm2_of(const struct num *a, const struct num *b, enum sf f)
 static struct num divided(const struct num *a, const struct num *b, bool constant, const struct how *h)
 {
 	struct num r = quotient(a, b, h);
-	if (constant && h->l->flags & LF_RECIP && !(r.flags & NUM_NOFIN))
+	if (((constant && h->l->flags & LF_RECIP) || h->l->flags & LF_FOLDED) && !(r.flags & NUM_NOFIN))
 		num_widen(&r, 2 * how_ulp(h, num_mag(&r)));
 	return r;
 }
