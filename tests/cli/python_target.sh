@@ -417,7 +417,7 @@ paths() { # names and interpreters
 		python:eager 'eager' does not end in .py
 		python-3.11:a.py family python has no versions
 		python:a.py@cuda python does not run on cuda
-		python:a.py+fast=1 targets of family python take no options
+		python:a.py+fast=1 python has no option 'fast'; it has: dialect
 		python:a:b.py 'a:b.py' has other characters
 	END
 	PATH=$(dirname "$(command -v bash)") check add.prog --target python:closure_compiler.py --python nonexistent-python
