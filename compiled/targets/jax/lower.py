@@ -441,9 +441,7 @@ def pointwise(name, f, compares=False):
         for k, v in a.items():
             if isinstance(c.node.args[k], Ref):
                 values.append(cast(v, t))
-            elif isinstance(v, (int, float)) and not isinstance(v, bool):
-                values.append(number(v, t))
-            elif isinstance(v, bool) and k not in ("is_result", "self_is_result"):
+            elif isinstance(v, (int, float)) and k not in ("is_result", "self_is_result"):
                 values.append(number(v, t))
             else:
                 values.append(v)
@@ -527,10 +525,6 @@ def clamp_low(a, s):
 
 def clamp_high(a, s):
     return jnp.where(jnp.isnan(s) | (a > s), s, a) if floats(a) else jnp.where(a > s, s, a)
-
-
-def larger(a, b):
-    return jnp.maximum(a, b)
 
 
 def fmax(a, b):

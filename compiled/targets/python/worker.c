@@ -65,17 +65,19 @@ struct request {
 static bool put_call(
 	struct strbuf *msg, size_t *nbytes, const struct target_request *of, int k, int nstorages, struct arena *a, struct err *err)
 {
-	struct prog bound;
+	const struct said_call *said = of->said ? &of->said->call[k] : NULL;
+	struct prog own;
 	struct strbuf json;
-	if (!prog_bind(&bound, of->p, k, a, err))
+	if (!said && !prog_bind(&own, of->p, k, a, err))
 		return false;
+	const struct prog *bound = said ? &said->bound : &own;
 	sb_init(&json);
-	program_json(&json, &bound, of->said ? &of->said->call[k] : NULL, of->t);
+	program_json(&json, bound, said, of->t);
 	wire_put_blob(msg, json.s, json.len);
 	sb_free(&json);
 	for (int s = 0; s < nstorages; s++) {
-		nbytes[s] = prog_storage_nbytes(&bound, s);
-		wire_put_blob(msg, fill_storage(&bound, s, a), nbytes[s]);
+		nbytes[s] = prog_storage_nbytes(bound, s);
+		wire_put_blob(msg, fill_storage(bound, s, a), nbytes[s]);
 	}
 	return true;
 }
