@@ -2,14 +2,15 @@
  * table that nobody has measured? The programs of licence_probe.def run on the targets that the rows speak of, are judged as `check` judges
  * them, and every enclosed element is measured: |got - centre| / radius.
  *
- *   licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all] [--jobs N] [--table FILE]
+ *   licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full | --each N] [--all] [--jobs N] [--table FILE]
  *
  * A licence row fails, for each class and dtype that it is in force for, if an element lies outside its set (the row is exceeded), if no
  * error reaches an eighth of its radius (more than 8 times too wide), or if nothing was judged; exact elements are as tight as can be. A
  * probe must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails, and so does an operator that has no probe, in a floating dtype, of its values or of its gradient.
  * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, on the probes of
- * licence_probe_rest.def, and on in-place forms (exp's probe of exp_); --jobs: so many processes of a target at once; --table: every
+ * licence_probe_rest.def, and on in-place forms (exp's probe of exp_); --each: of each class of rules, and of each operator that has rules of
+ * its own, the first N probes alone (rules are measured then, not every operator; of the first TARGET's licence); --jobs: so many processes of a target at once; --table: every
  * operator, dtype, values and gradient, tab-separated, with date, version and device. */
 #include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/exec.h"
@@ -43,12 +44,11 @@ static struct probe probes[MAX_PROBES] = {
 #define PROBE(inputs, scale, text, why) {inputs, scale, text, why},
 #include "tests/differential/licence_probe_rest.def"
 };
-enum { /* as many as licence_probe.def has: they come first */
-	ROUNDING = 0
+static int nrounding = 0 /* as many as licence_probe.def has: they come first */
 #define PROBE(inputs, scale, text, why) +1
 #define UNPROBED(name, why)
 #include "tests/differential/licence_probe.def"
-};
+	;
 /* Is `name` called in one of the first n probes? */
 static bool has_probe(const char *name, int n)
 {
@@ -558,6 +558,7 @@ struct options {
 	const char *target[MAX_TARGETS], *python, *table;
 	const char *ops; /* NULL: all; else names, separated by commas: only probes with one of them */
 	int ntarget, jobs;
+	int each; /* probes of a class; 0: all */
 	bool all, full;
 };
 
@@ -575,10 +576,26 @@ static bool calls_one_of(const char *text, const char *names)
 	return false;
 }
 
+static void keep_each(const char *target, int most)
+{
+	struct licence_profile l;
+	struct arena a;
+	int kept = 0, taken[ARRAY_LEN(l.rule)] = {0};
+	CHECK(profile_named(&l, target));
+	arena_init(&a);
+	for (int i = 0; i < nrounding; i++) {
+		const struct prog *p = make_program(&a, i, 1, DT_F32);
+		if (taken[licence_entry(&l, probed_op(p, p->ret[0]))]++ < most)
+			probes[kept++] = probes[i];
+	}
+	nprobe = nrounding = kept;
+	arena_free(&a);
+}
+
 static void push_tasks(struct runner *r, const struct options *o)
 {
 	bool all = o->full || !target_stage(&r->t)->compiles;
-	const int n = all ? nprobe : ROUNDING, each = o->ops ? 1 : PER_PROGRAM;
+	const int n = all ? nprobe : nrounding, each = o->ops ? 1 : PER_PROGRAM;
 	for (int d = 0; d < ARRAY_LEN(dtypes); d++)
 		for (int first = 0; first < n && (all || dtypes[d] == DT_F32 || dtypes[d] == DT_BF16); first += each)
 			if (!o->ops || calls_one_of(probes[first].text, o->ops))
@@ -814,6 +831,8 @@ static bool read_options(struct options *o, int argc, char **argv)
 			o->python = argv[++i];
 		else if (str_eq(argv[i], "--jobs") && i + 1 < argc)
 			o->jobs = atoi(argv[++i]);
+		else if (str_eq(argv[i], "--each") && i + 1 < argc)
+			o->each = atoi(argv[++i]);
 		else if (str_eq(argv[i], "--ops") && i + 1 < argc)
 			o->ops = argv[++i];
 		else if (str_eq(argv[i], "--table") && i + 1 < argc)
@@ -823,15 +842,15 @@ static bool read_options(struct options *o, int argc, char **argv)
 		else
 			return false;
 	}
-	return argc >= 2 && argv[1][0] == '/' && o->ntarget && o->jobs > 0 && o->jobs <= MAX_JOBS;
+	return argc >= 2 && argv[1][0] == '/' && o->ntarget && o->jobs > 0 && o->jobs <= MAX_JOBS && o->each >= 0 && !(o->full && o->each);
 }
 
 int main(int argc, char **argv)
 {
 	struct options o;
 	if (!read_options(&o, argc, argv)) {
-		printf("usage: licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full] [--all] [--jobs N] [--ops LIST] "
-			   "[--table FILE]\n");
+		printf("usage: licence_probe /PATH/TO/scatterproof TARGET... [--python PATH] [--full | --each N] [--all] [--jobs N] "
+			   "[--ops LIST] [--table FILE]\n");
 		return 2;
 	}
 	struct exec_options eo = {.self = argv[1], .python = o.python, .limit_ms = 300000};
@@ -842,6 +861,8 @@ int main(int argc, char **argv)
 	for (int k = 0; k < o.ntarget; k++)
 		if (!installed(o.target[k], &eo))
 			return SKIP;
+	if (o.each)
+		keep_each(o.target[0], o.each);
 	for (int k = 0; k < o.ntarget; k++)
 		run_target(&ran[k], o.target[k], &eo, &o);
 	for (int i = 0; i < nentry && o.all; i++)
