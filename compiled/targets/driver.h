@@ -134,7 +134,7 @@ struct target_driver {
 	/* Is every operator of p written in p's surface (on t), none of it as in aten? NULL: the family has no surfaces. */
 	bool (*spelled)(const struct prog *p, const struct target *t);
 
-	/* A stand-alone Python script (fuzz/triage/script.c). NULL: there is none. */
+	/* Stand-alone Python scripts (fuzz/triage/script.c, short_script.c). NULL: there are none. */
 	const struct target_script *script;
 };
 
@@ -153,6 +153,9 @@ struct script_look {
 
 /* The parts of a script that know the family; the rest (what must come out, what is claimed) is the same for all. */
 struct target_script {
+	/* What stands beside the target in a short script, which says its answer first: "eager", as in "eager: tensor([1.])". */
+	const char *beside;
+	/* Of the judged script, up to `running`; imports NULL: the family has none. */
 	void (*imports)(struct strbuf *sb, const struct target *t); /* and global settings, DEVICE = … */
 	/* The functions of the program, `under_test(fn)`, INPUTS, BACKWARD, CALLS. */
 	bool (*program)(struct strbuf *sb, const struct prog *p, const struct target *t, struct arena *a, struct err *err);

@@ -67,8 +67,8 @@ bool script_emit(struct strbuf *sb, const struct claim *c, const struct prog *pr
 	struct strbuf table, name;
 	const struct prog p = claim_program(c, program);
 	const char *why = "";
-	if (!script)
-		return err_set(err, "targets of the family %s have no stand-alone scripts", target_family(t));
+	if (!script || !script->imports)
+		return err_set(err, "targets of the family %s have no %sstand-alone scripts", target_family(t), script ? "judged " : "");
 	if (c->subject == CLAIM_ANYTHING)
 		return err_set(err, "no observation of this program says which tensor is wrong: a script could not show it");
 	sb_init(&table);

@@ -265,8 +265,9 @@ struct ended {
 	bool reached; /* an answer was printed: whatever ended it came after that */
 };
 
-static bool run_text(
-	struct ended *out, const char *python, const struct strbuf *text, const struct short_ask *ask, struct arena *a, struct err *err)
+/* beside: target_script's, whose answer is the first that is printed. */
+static bool run_text(struct ended *out, const char *beside, const char *python, const struct strbuf *text, const struct short_ask *ask,
+	struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
 	const char *tmp = getenv("TMPDIR");
@@ -280,7 +281,8 @@ static bool run_text(
 	sb_init(&said);
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
-	out->reached = strncmp(said.s, "eager:", 6) == 0 || strstr(said.s, "\neager:");
+	const char *answer = arena_printf(a, "\n%s:", beside);
+	out->reached = str_starts(said.s, answer + 1) || strstr(said.s, answer);
 	sb_free(&said);
 	unlink(file);
 	rmdir(dir);
@@ -310,7 +312,8 @@ static void other_versions(
 	for (int i = 0; i < n; i++) {
 		struct ended e;
 		struct err err = {0};
-		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, list[i].python, text, ask, a, &err) || killed(&e))
+		if (list[i].problem[0] || str_eq(list[i].version, t->version)
+			|| !run_text(&e, t->driver->script->beside, list[i].python, text, ask, a, &err) || killed(&e))
 			continue;
 		add_run(runs, list[i].version, &e);
 	}
@@ -366,7 +369,7 @@ static bool brief(
 static bool run_one(const struct strbuf *text, struct search *s, struct arena *a, struct err *err)
 {
 	s->nruns++;
-	s->broken = !run_text(&s->last, s->python, text, s->ask, a, err);
+	s->broken = !run_text(&s->last, s->t->driver->script->beside, s->python, text, s->ask, a, err);
 	return !s->broken && shows(&s->last);
 }
 
@@ -405,9 +408,10 @@ static void say_why(struct err *err, const struct search *s, const char *last)
 	if (s->broken || (!s->nruns && !s->right))
 		return;
 	*err = (struct err){0}; /* it keeps the first sentence */
-	if (s->nruns)
-		err_set(err, "%s",
-			s->last.code == 0 ? "compared with eager by allclose, nothing is wrong" : "as a script of its own it does not run through");
+	if (s->nruns && s->last.code == 0)
+		err_set(err, "compared with %s by allclose, nothing is wrong", s->t->driver->script->beside);
+	else if (s->nruns)
+		err_set(err, "as a script of its own it does not run through");
 	else if (last[0])
 		err_set(err, "with plainer numbers the target does not fail, and as it is %s", last);
 	else
@@ -431,11 +435,12 @@ static bool find(struct strbuf *text, struct script_look *look, struct search *s
 	return false;
 }
 
-static void put_script(struct strbuf *sb, const char *headline, const struct short_runs *runs, const struct strbuf *text)
+static void put_script(
+	struct strbuf *sb, const char *headline, const struct target *t, const struct short_runs *runs, const struct strbuf *text)
 {
 	sb_puts(sb, "# ");
 	escape_lines(sb, "# ", headline, strlen(headline));
-	sb_puts(sb, "\n# Run with PyTorch ");
+	sb_printf(sb, "\n# Run with %s ", t->driver->title);
 	put_runs(sb, runs);
 	sb_printf(sb, ".\n%s", text->s);
 }
@@ -455,7 +460,7 @@ bool short_script(struct strbuf *sb, const struct claim *c, const struct prog *p
 		runs->raised = look.raised;
 		add_run(runs, arena_strdup(a, t->version), &s.last);
 		other_versions(runs, &text, t, ask, a);
-		put_script(sb, headline, runs, &text);
+		put_script(sb, headline, t, runs, &text);
 	}
 	sb_free(&text);
 	return found;
@@ -516,7 +521,7 @@ bool short_script_kept(struct strbuf *sb, const char *kept, const struct short_r
 			&& is_text_of(&text, want, &s, &q, numbers == RANDOM, runs->raised, a);
 	}
 	if (is)
-		put_script(sb, headline, runs, &text);
+		put_script(sb, headline, t, runs, &text);
 	sb_free(&text);
 	return is;
 }

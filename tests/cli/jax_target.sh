@@ -1,7 +1,7 @@
 #!/bin/bash
-# jax_target.sh BIN SOURCE PART PYTHON: the family jax: programs with views, writes and gradients, which it gets in the core dialect; options
+# jax_target.sh BIN SOURCE PART PYTHON SHORT_PRINT: the family jax: programs with views, writes and gradients, which it gets in the core dialect; options
 # of XLA; mistakes in a lowering, which are found.
-python=$4
+python=$4 short_print=$5
 . "$(dirname "$0")/shell.sh"
 cd "$tmp" || exit 1
 lower=$src/compiled/targets/jax/lower.py
@@ -108,6 +108,50 @@ faults() {
 	fault remainder.Tensor 's/jnp.where((mod != 0) \& ((b < 0) != (mod < 0)), mod + b, mod)/mod/'
 	fault written 's/for name, value in zip(code.writes, written):/for name, value in []:/'
 	fault neg 's/made = iter(grads)/made = iter(grads * 0 or [g * 2 for g in grads])/'
+}
+
+scripts() { # what somebody files: the corpus' bugs in a few lines, which show them without scatterproof
+	for p in max_of_nan mask_times_nan squares_of_product; do
+		"$bin" check "$src/corpus/regressions/$p.prog" --target jax:jit --db f.db --quiet >out 2>&1
+	done
+	"$bin" triage --db f.db >out 2>err
+	expect "they are triaged" 0 $?
+	expect "each has its script" 3 "$(python3 -c 'import sqlite3; print(sqlite3.connect("f.db").execute("select count(distinct finding) from artifact where name = ?", ("script",)).fetchone()[0])')"
+	for id in $(sql "select full_id from v_findings" f.db); do
+		"$bin" repro "$id" --db f.db --script s.py 2>err
+		expect "$id: the script" 0 $?
+		has "$id: it names the family" s.py '^# Run with JAX [0-9.]+: wrong \(exit code 1\)\.$'
+		JAX_PLATFORMS=cpu "$python" s.py >out 2>err
+		expect "$id: it shows the bug" 1 $?
+		has "$id: beside what JAX says without jit" out '^op by op:'
+	done
+	"$bin" repro "$id" --db f.db --script s.py --full 2>err
+	expect "there is no judged one" 2 $?
+	has "which is said" err "targets of the family jax have no judged stand-alone scripts"
+	# A spelling says what its row says: scripts of the rows' programs, which are right, compare with the reference's numbers.
+	"$bin" compile --help | sed -n '/^the core dialect/,/copy_ to inputs/p' | sed 's/^the core dialect.*)://; s/; copy_ to inputs//' | tr -s ' \n' '\n\n' |
+		sed "s|.*|$rows/&.prog|" | xargs ls 2>/dev/null >files
+	mkdir right
+	xargs "$short_print" jax:jit right <files >none
+	expect "scripts" 1 "$(($(find right -name '*.py' | wc -l) > 150))"
+	hasnt "none for another reason" none "shares|written|several"
+	cat >all.py <<-'END'
+		import contextlib, glob, io, sys
+		for path in sorted(glob.glob("right/*.py")):
+		    text, said, code = open(path).read().replace("equal_nan=True", "rtol=1e-4, atol=1e-6, equal_nan=True"), io.StringIO(), None
+		    try:
+		        with contextlib.redirect_stdout(said):
+		            exec(compile(text, path, "exec"), {})
+		    except SystemExit as e:
+		        code = e.code
+		    except Exception as e:
+		        code = f"{type(e).__name__}: {e}"
+		    if code != 0:
+		        print(path, code, said.getvalue())
+	END
+	JAX_PLATFORMS=cpu "$python" all.py >wrong 2>err
+	expect "run" 0 $?
+	expect "all of them say what their rows say" "" "$(cat wrong)"
 }
 
 $part

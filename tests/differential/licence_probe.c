@@ -9,9 +9,9 @@
  * probe must reach an eighth, too, in each dtype, for values and for gradients, or say in its row why it does not: that is printed. A row
  * that is in force nowhere fails, and so does an operator that has no probe, in a floating dtype, of its values or of its gradient.
  * --all prints every probe; --full runs compilers on f64 and f16 as well, which take the paths of f32 and bf16, on the probes of
- * licence_probe_rest.def, and on in-place forms (exp's probe of exp_); --each: of each class of rules, and of each operator that has rules of
- * its own, the first N probes alone (rules are measured then, not every operator; of the first TARGET's licence); --jobs: so many processes of a target at once; --table: every
- * operator, dtype, values and gradient, tab-separated, with date, version and device. */
+ * licence_probe_rest.def, and on in-place forms (exp's probe of exp_); --each: of each class of rules, and of each operator that has
+ * rules of its own (in the first TARGET's licence), the first N probes alone: rules are measured then, not every operator; --jobs: so many
+ * processes of a target at once; --table: every operator, dtype, values and gradient, tab-separated, with date, version and device. */
 #include "compiled/targets/builtin/arithmetic.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/jax/arithmetic.h"

@@ -5,6 +5,7 @@
 #include "compiled/targets/exec.h"
 #include "compiled/targets/installed.h"
 #include "compiled/targets/jax/arithmetic.h"
+#include "compiled/targets/jax/short_script.h"
 #include "compiled/targets/python/worker.h"
 
 #include <glob.h>
@@ -74,6 +75,9 @@ static void read_version(struct target_installed *t, const char *dir, struct are
 	globfree(&g);
 }
 
+/* Stage op stands beside jit; beside op there is nothing but what is right. */
+static const struct target_script script = {.beside = "op by op", .brief = jax_short_script};
+
 extern const struct target_driver jax_driver;
 static int installed(struct target_installed **out, struct arena *a) { return installed_environments(out, &jax_driver, read_version, a); }
 
@@ -96,4 +100,5 @@ const struct target_driver jax_driver = {
 	.submit = python_submit,
 	.take = python_take,
 	.installed = installed,
+	.script = &script,
 };

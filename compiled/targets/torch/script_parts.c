@@ -270,7 +270,8 @@ static const char *making_inputs(void)
 
 static const char *running(void) { return (const char *)script_run_py; }
 
-const struct target_script torch_script = {.imports = imports,
+const struct target_script torch_script = {.beside = "eager",
+	.imports = imports,
 	.program = program,
 	.limit_ms = torch_limit_ms,
 	.not_here = not_here,

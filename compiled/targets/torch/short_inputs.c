@@ -2,54 +2,10 @@
 #include "compiled/targets/torch/short_inputs.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "compiled/targets/torch/emit_python.h"
 #include "eager/lang/fill.h"
 #include "generated/op_id.h"
-
-enum { LITERAL = 64 }; /* numbers that a person reads */
-
-void short_sizes(struct strbuf *sb, const int64_t *v, int n)
-{
-	for (int i = 0; i < n; i++)
-		sb_printf(sb, "%s%" PRId64, i ? ", " : "", v[i]);
-}
-
-void short_number(struct strbuf *sb, const struct scalar *s)
-{
-	if (s->kind == SC_FLOAT && !isfinite(s->f))
-		sb_printf(sb, "float('%s')", isnan(s->f) ? "nan" : s->f < 0 ? "-inf" : "inf");
-	else if (s->kind == SC_BOOL)
-		sb_puts(sb, s->i ? "True" : "False");
-	else
-		scalar_print(sb, s);
-}
-
-static double value_of(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f : (double)s->i; }
-
-/* The cells are from, from + step, …, no zero of them negative. */
-static bool are_steps(const struct scalar *v, int64_t n, double from, double step)
-{
-	for (int64_t i = 0; i < n; i++)
-		if (value_of(&v[i]) != from + step * (double)i || (value_of(&v[i]) == 0 && signbit(value_of(&v[i]))))
-			return false;
-	return true;
-}
-
-static void nested(struct strbuf *sb, const struct scalar **v, const int64_t *size, int rank)
-{
-	if (!rank) {
-		short_number(sb, (*v)++);
-		return;
-	}
-	sb_putc(sb, '[');
-	for (int64_t i = 0; i < size[0]; i++) {
-		sb_puts(sb, i ? ", " : "");
-		nested(sb, v, size + 1, rank - 1);
-	}
-	sb_putc(sb, ']');
-}
 
 /* ---- how it lies in memory ------------------------------------------------------------------------------------------------------- */
 
@@ -126,22 +82,22 @@ static bool numbers(
 {
 	*reshape = false;
 	*dtype = own_dtype(t);
-	if (are_steps(v, n, 1, 0) || are_steps(v, n, 0, 0)) {
-		sb_printf(sb, "torch.%s(", value_of(&v[0]) != 0 ? "ones" : "zeros");
+	if (short_are_steps(v, n, 1, 0) || short_are_steps(v, n, 0, 0)) {
+		sb_printf(sb, "torch.%s(", short_value(&v[0]) != 0 ? "ones" : "zeros");
 		sizes_of(sb, l, false);
 		*dtype = DT_F32;
-	} else if (n > 2 && t != DT_B8 && are_steps(v, n, 0, 1)) {
+	} else if (n > 2 && t != DT_B8 && short_are_steps(v, n, 0, 1)) {
 		sb_printf(sb, dtype_is_float(t) ? "torch.arange(%" PRId64 ".0" : "torch.arange(%" PRId64, n);
 		*reshape = l->rank != 1;
-	} else if (n > 3 && are_steps(v, n, value_of(&v[0]), 0)) {
+	} else if (n > 3 && short_are_steps(v, n, short_value(&v[0]), 0)) {
 		sb_puts(sb, "torch.full(");
 		sizes_of(sb, l, true);
 		sb_puts(sb, ", ");
 		short_number(sb, &v[0]);
 	} else {
 		sb_puts(sb, "torch.tensor(");
-		nested(sb, &v, l->size, l->rank);
-		return n <= LITERAL;
+		short_nested(sb, &v, l->size, l->rank);
+		return n <= SHORT_LITERAL;
 	}
 	return true;
 }

@@ -4,12 +4,9 @@
 #define SCATTERPROOF_SHORT_INPUTS_H
 
 #include "compiled/targets/driver.h"
+#include "compiled/targets/short_numbers.h"
 
 /* Appends "torch.ones(2, requires_grad=True)" of an `input` or `input_view`. random: floats are torch.randn's. False: too many numbers. */
 bool short_input(struct strbuf *sb, const struct prog *p, int node, bool random, enum target_device device);
-/* As Python writes it. */
-void short_number(struct strbuf *sb, const struct scalar *s);
-/* "2, 3" */
-void short_sizes(struct strbuf *sb, const int64_t *v, int n);
 
 #endif
