@@ -19,6 +19,7 @@ struct row {
 	const char *program, *issues, *remark;
 	struct op_set ops;
 	enum sort sort;
+	const char *families; /* " torch jax ": those that its lines say it goes wrong on; "": of none in particular */
 };
 struct upstream {
 	int n;
@@ -82,6 +83,23 @@ static enum sort sort_of_line(const char *line)
 	return strstr(from, ".grad") ? SORT_GRADIENT : strstr(from, "input ") ? SORT_INPUT : strstr(from, "out ") ? SORT_VALUE : SORT_OTHER;
 }
 
+/* "torch" of "torch-2.11.0:inductor@cpu". */
+static const char *family_of(const char *target, struct arena *a) { return arena_printf(a, "%.*s", (int)strcspn(target, "-:"), target); }
+
+static bool concerns(const struct row *r, const char *family, struct arena *a)
+{
+	return !r->families[0] || strstr(r->families, arena_printf(a, " %s ", family));
+}
+
+/* Of a line that says that it goes wrong. */
+static void add_family(struct row *r, const char *line, struct arena *a)
+{
+	const char *target = line + strlen("# expect:");
+	const char *family = family_of(target + strspn(target, " "), a);
+	if (!r->families[0] || !concerns(r, family, a))
+		r->families = arena_printf(a, "%s%s ", r->families[0] ? r->families : " ", family);
+}
+
 /* A program's text up to the next "== ". */
 static void read_program(struct row *r, const char *text, struct arena *a)
 {
@@ -90,6 +108,8 @@ static void read_program(struct row *r, const char *text, struct arena *a)
 		if (str_starts(line, "# expect:")) {
 			const enum sort s = sort_of_line(arena_printf(a, "%.*s", (int)n, line));
 			r->sort = s != SORT_OTHER ? s : r->sort;
+			if (s != SORT_OTHER)
+				add_family(r, arena_printf(a, "%.*s", (int)n, line), a);
 		} else if (line[0] != '#') {
 			add_op_of_line(&r->ops, line, n, a);
 		}
@@ -124,6 +144,7 @@ static const struct upstream *read_table(const char *tsv, const char *programs, 
 		r->program = cell(&text, a);
 		r->issues = cell(&text, a);
 		r->remark = cell(&text, a);
+		r->families = "";
 		read_program(r, program_text(programs, r->program, a), a);
 	}
 	return u;
@@ -247,11 +268,13 @@ int upstream_like(const struct upstream_issue **out, const struct upstream *u, c
 		s += strcspn(s, " ");
 	}
 	bool *taken = ARENA_ZNEW(a, bool, u->n);
+	const char *family = family_of(c->target, a);
 	for (int rank = 0; rank < 3 && n < UPSTREAM_MOST; rank++) {
 		int best = -1;
 		double like = least;
 		for (int i = 0; i < u->n; i++) {
-			const double l = taken[i] || u->row[i].sort != sort_of(c) ? 0 : likeness(u, &ops, &u->row[i].ops);
+			const bool other = u->row[i].sort != sort_of(c) || !concerns(&u->row[i], family, a);
+			const double l = taken[i] || other ? 0 : likeness(u, &ops, &u->row[i].ops);
 			if (l > like || (l >= like && best < 0 && l > 0)) {
 				like = l;
 				best = i;

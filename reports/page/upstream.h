@@ -1,6 +1,6 @@
 /* upstream.h: upstream issues that look like a cause. The binary knows the programs of corpus/regressions/upstream.tsv and what a search
- * found for each; a cause looks like such a program if both go wrong in the same sort of tensor and have most of their operators in common,
- * the rare ones counting most. A person looks again before anything is filed. */
+ * found for each; a cause looks like such a program if both go wrong in the same sort of tensor, on the same family of targets, and have
+ * most of their operators in common, the rare ones counting most. A person looks again before anything is filed. */
 #ifndef SCATTERPROOF_UPSTREAM_H
 #define SCATTERPROOF_UPSTREAM_H
 

@@ -300,6 +300,9 @@ upstream() { # issues that look alike: of the founding bug, whose program is amo
 	"$finding_of" --as "gradient all zero slice_scatter" torch-2.11.0:inductor@cpu "$tmp/f.db" torch-2.11.0:inductor@cpu gradient mismatch "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" x.grad 0 >"$tmp/out"
 	"$bin" report --db "$tmp/f.db" -o "$tmp/dir" >"$tmp/out"
 	has "the founding bug" "$(echo "$tmp"/dir/*/issue.md)" '^\* <https://github.com/pytorch/pytorch/issues/180164>, like `slice_scatter_f32_4x13x33_0_6`, which has the same operators'
+	"$finding_of" --as "gradient all zero slice_scatter" jax-0.10.2:jit "$tmp/j.db" jax-0.10.2:jit gradient mismatch "$src/corpus/seeds/slice_scatter_f32_2x8x16_0_4.prog" x.grad 0 >"$tmp/out"
+	"$bin" report --db "$tmp/j.db" -o "$tmp/jax" >"$tmp/out"
+	hasnt "another compiler's bug is not like it" "$(echo "$tmp"/jax/*/issue.md)" 'Similar issues'
 	mkdir -p "$tmp/tables" "$tmp/progs"
 	cp "$src/corpus/seeds/slice_scatter_f32_4x13x33_0_6.prog" "$tmp/progs/one.prog"
 	printf '../progs/one\t-\tnot found upstream; strides only: not to be filed\n' >"$tmp/tables/t.tsv"
