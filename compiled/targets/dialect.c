@@ -17,7 +17,7 @@ bool dialect_find(enum target_dialect *out, const char *name)
 
 enum target_dialect dialect_of(const struct target *t)
 {
-	enum target_dialect d = (enum target_dialect)target_stage(t)->takes;
+	enum target_dialect d = target_stage(t)->takes;
 	const char *option = target_option(t, "dialect");
 	if (option)
 		CHECK(dialect_find(&d, option));

@@ -8,11 +8,6 @@
 #include "compiled/compile.h"
 #include "compiled/targets/target.h"
 
-enum target_dialect {
-	TAKES_ATEN, /* the program as it is stored */
-	TAKES_CORE  /* forward and backward in one, of rows of the core dialect, none of which writes but the copy_ to inputs at its end */
-};
-
 /* A call of a program, said in a dialect. */
 struct said_call {
 	struct prog bound;        /* the source's call (prog_bind) */

@@ -17,6 +17,12 @@ enum target_device { TDEV_CPU, TDEV_CUDA, NTDEVICES };
 struct target_driver; /* driver.h: what a family is */
 struct target_facts;  /* eager/lang/target_facts.h: what the oracle must know */
 
+/* The form in which a stage is given programs (dialect.h). */
+enum target_dialect {
+	TAKES_ATEN, /* the program as it is stored */
+	TAKES_CORE  /* forward and backward in one, of rows of the core dialect, none of which writes but the copy_ to inputs at its end */
+};
+
 /* One stage of the ladder from plain to fully compiled; the first that goes wrong is to blame. */
 struct target_stage {
 	const char *name;
@@ -26,7 +32,7 @@ struct target_stage {
 	bool predicts;     /* compares the compiler's predicted metas with the real ones: cheap, ranks programs before they are compiled */
 	bool options;      /* takes +name=value of the compiler */
 	int ahead;         /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
-	int takes;         /* enum target_dialect (dialect.h): the form in which it is given programs; 0: as they are stored */
+	enum target_dialect takes;
 	int rungs;         /* so many stages of the table, from the first on, are the ladder below it */
 };
 

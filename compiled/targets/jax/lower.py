@@ -689,16 +689,6 @@ def array(t):
     return np.frombuffer(t.tobytes(), DTYPES[t.dtype]).reshape(t.size)
 
 
-def store(t, value):
-    """Into a tensor's memory."""
-    data, w = np.ascontiguousarray(value).tobytes(), t.itemsize
-    if t.is_contiguous():
-        t.storage[t.offset * w : t.offset * w + len(data)] = data
-    else:
-        for i, p in enumerate(t.cells()):
-            t.storage[p * w : (p + 1) * w] = data[i * w : (i + 1) * w]
-
-
 def option_value(text):
     return {"true": True, "false": False}[text] if text in ("true", "false") else int(text) if text.lstrip("-").isdigit() else text
 
@@ -763,7 +753,7 @@ def run(program):
             raise UnknownOption(str(error)) from None
         raise
     for name, value in zip(code.writes, written):
-        store(program.inputs[name], value)
+        program.inputs[name].write(np.ascontiguousarray(value).tobytes())
     made = iter(grads)
     gradients = {name: node and tensor(program, next(made)) for name, node in program.gradients.items()}
     return [program.inputs.get(k) or tensor(program, v) for k, v in zip(code.outputs, outputs)], gradients

@@ -22,7 +22,7 @@ The module is a file with a function run(program). It is called once for each ca
 A Tensor has .dtype .size .stride .offset .requires_grad, and
     .storage                            a bytearray: in-place programs write there, and inputs may share one
     flat(), tolist()                    Python numbers, row-major; nested
-    write(values)                       floats are rounded to the dtype (to infinity beyond its range), integers wrap as in C
+    write(values)                       floats are rounded to the dtype (to infinity beyond its range), integers wrap as in C; or bytes
     as_strided(size, stride, offset)    another Tensor on the same storage
     numpy()                             a view of the storage, where numpy is installed and has the dtype
 
@@ -262,14 +262,14 @@ class Tensor:
         return values
 
     def write(self, values: Any) -> None:
-        """Into the storage; where elements share a cell, the last one stays."""
-        given = flatten(values, [])
-        if len(given) != numel(self.size):
-            raise ValueError(f"{len(given)} values for a tensor of size {self.size}")
-        data, w = encode(self.dtype, given), self.itemsize
-        if given and self.is_contiguous():
+        """Into the storage: numbers, or their bytes; where elements share a cell, the last one stays."""
+        w = self.itemsize
+        data = values if isinstance(values, bytes) else encode(self.dtype, flatten(values, []))
+        if len(data) != numel(self.size) * w:
+            raise ValueError(f"{len(data) // w} values for a tensor of size {self.size}")
+        if data and self.is_contiguous():
             self.storage[self.offset * w : self.offset * w + len(data)] = data
-        elif given:
+        elif data:
             for i, p in enumerate(self.cells()):
                 self.storage[p * w : (p + 1) * w] = data[i * w : (i + 1) * w]
 
