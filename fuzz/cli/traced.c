@@ -355,14 +355,15 @@ static void compare_whole(struct function *f, const struct target *t)
 	add(f, code_of(v));
 }
 
-/* On every target that compiles; on the home's compiler if none was named. */
+/* On every target that compiles and takes functions; on the home's compiler if no compiler was named. */
 static void compare_all(struct function *f)
 {
 	const struct options *o = f->c->o;
 	int n = 0;
 	for (int i = 0; i < o->ntarget; i++)
-		if (traces(&o->target[i]) && target_stage(&o->target[i])->compiles && !target_stage(&o->target[i])->predicts) {
-			compare_whole(f, &o->target[i]);
+		if (target_stage(&o->target[i])->compiles && !target_stage(&o->target[i])->predicts) {
+			if (traces(&o->target[i]))
+				compare_whole(f, &o->target[i]);
 			n++;
 		}
 	if (!n && target_stage(&f->home)->compiles)

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "compiled/targets/dialect.h"
 #include "compiled/targets/exec.h"
 #include "compiled/targets/message.h"
 #include "fuzz/triage/grounds.h"
@@ -376,6 +377,9 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 	} else if (r->status == RES_RAISED && ref->jc.status == REF_RAISES) {
 		out->verdict = VD_INVALID; /* as it must */
 		out->why = r->message;
+	} else if (ref->jc.status == REF_RAISES && dialect_of(t) != TAKES_ATEN) {
+		out->verdict = VD_UNSUPPORTED; /* as exec says of what eager's rules refuse: these are the data's */
+		out->why = arena_printf(a, "eager refuses the program, and nothing in the %s dialect raises (%s)", dialect_name(dialect_of(t)), ref->jc.message);
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, &ref->jc, a);
 	} else {

@@ -245,6 +245,20 @@ struct num num_max_of(const struct num *a, const struct num *b, int sign)
 	return num_neg(r);
 }
 
+struct num how_extreme(const struct num *a, const struct num *b, const struct how *h, int sign)
+{
+	struct num r = num_max_of(a, b, sign);
+	if (!(h->l->flags & LF_FTZ) || (a->flags | b->flags) & NUM_NOFIN)
+		return r;
+	const double normal = num_format[h->dt].normal;
+	if (fabs(a->hi) - a->rad >= normal || fabs(b->hi) - b->rad >= normal)
+		return r;
+	if (num_mag(a) < normal && num_mag(b) < normal)
+		return num_hull(a, b);
+	num_widen(&r, 2 * normal);
+	return r;
+}
+
 /* ---- integers ---- */
 static bool is_int(const struct how *h) { return !dtype_is_float(h->dt); }
 static struct num int_result(const struct how *h, int64_t v) { return num_int(h->dt, num_wrap(h->dt, v)); }
@@ -470,7 +484,7 @@ UNARY(RELU)
 {
 	if (is_int(h))
 		return int_open(A) ? num_any(h->dt) : int_result(h, A->i > 0 ? A->i : 0);
-	struct num zero = num_exact(h->dt, 0), r = num_max_of(A, &zero, 1);
+	struct num zero = num_exact(h->dt, 0), r = how_extreme(A, &zero, h, 1);
 	r.flags &= (uint8_t)~NUM_MOVED;
 	return r;
 }
@@ -965,7 +979,7 @@ static struct num extreme(const struct num *a, const struct num *b, const struct
 			return num_any(h->dt);
 		return (a->i >= b->i) == (sign > 0) ? *a : *b;
 	}
-	struct num r = num_max_of(a, b, sign);
+	struct num r = how_extreme(a, b, h, sign);
 	r.dtype = (uint8_t)h->dt;
 	r.flags &= (uint8_t)~NUM_MOVED;
 	return r;

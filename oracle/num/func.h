@@ -80,5 +80,8 @@ INLINE void how_only(struct num *v, const struct how *h)
 
 /* max (sign 1) or min (sign -1) of two sets, NaN wins. */
 struct num num_max_of(const struct num *a, const struct num *b, int sign);
+/* The same of a dtype's numbers under its rule: where denormals may be flushed before they are compared, two of them are equal, and either
+ * may come out. */
+struct num how_extreme(const struct num *a, const struct num *b, const struct how *h, int sign);
 
 #endif

@@ -9,6 +9,7 @@
 struct num nary_extreme(const struct num *v, const sid *e, int64_t n, int sign, const struct how *h)
 {
 	struct num r = v[e[0]];
+	const bool flushed = h->l && h->l->flags & LF_FTZ;
 	for (int64_t i = 1; i < n; i++) {
 		const struct num *x = &v[e[i]];
 		if (!h->l) {
@@ -16,14 +17,14 @@ struct num nary_extreme(const struct num *v, const sid *e, int64_t n, int sign, 
 				return num_any(h->dt);
 			if (sign > 0 ? x->i > r.i : x->i < r.i)
 				r = *x;
-		} else if (LIKELY(r.rad == 0 && x->rad == 0 && !((r.flags | x->flags) & NUM_SPECIAL))) {
+		} else if (LIKELY(!flushed && r.rad == 0 && x->rad == 0 && !((r.flags | x->flags) & NUM_SPECIAL))) {
 			r.flags |= x->flags & NUM_UNDEC;
 			if (sign > 0 ? x->hi > r.hi : x->hi < r.hi) {
 				r.hi = x->hi;
 				r.lo = x->lo;
 			}
 		} else {
-			r = num_max_of(&r, x, sign);
+			r = how_extreme(&r, x, h, sign);
 		}
 	}
 	r.dtype = (uint8_t)h->dt;

@@ -52,6 +52,9 @@ static void facts(struct target_facts *out, const struct target *t)
 	out->arithmetic.traced = true;
 }
 
+/* What decides of a user's own runs how something is compiled is none of a target's business, whose name says that. */
+static const char *const withheld[] = {"XLA_", "JAX_", "TF_", NULL};
+
 static bool spec(struct proc_spec *out, struct arena *a, const struct target *t, const struct exec_options *o, struct err *err)
 {
 	const struct proc_file lower = {"lower.py", jax_lower_py, strlen((const char *)jax_lower_py)};
@@ -59,6 +62,7 @@ static bool spec(struct proc_spec *out, struct arena *a, const struct target *t,
 	sb_init(&python);
 	const bool ok = target_python(&python, t, o->python, err);
 	python_spec(out, a, arena_strdup(a, python.s), "lower.py", &lower);
+	out->not_env = withheld;
 	sb_free(&python);
 	return ok;
 }

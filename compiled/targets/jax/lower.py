@@ -7,7 +7,7 @@ program say it. What a row computes is written once, over jax.numpy and jax.lax,
 import os
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 
 import platform
 
