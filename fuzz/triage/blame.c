@@ -269,6 +269,15 @@ static bool has_knobs(const struct target *t)
 	return false;
 }
 
+/* What is wrong row by row already: the stage that compiles them as a whole has the options. */
+static struct target with_options(const struct target *t)
+{
+	struct target next = *t;
+	if (target_stage(t)->by_rows)
+		next.stage++;
+	return next;
+}
+
 /* Options that the target was found with, then passes and options of its stage. */
 static void switch_off(struct blaming *b)
 {
@@ -489,13 +498,16 @@ void blame(struct blame *out, struct runner *r, const struct prog *p, const stru
 	arena_init(&b.once);
 	climb(&b, t, f);
 	predict(&b);
+	const struct target low = b.t;
 	bool compiles = target_stage(&b.t)->compiles;
 	if (compiles)
 		probe_graphs(&b);
 	if (compiles && !out->ncures)
 		copy_values(&b);
+	b.t = with_options(&low);
 	if (compiles || has_knobs(&b.t))
 		switch_off(&b);
+	b.t = low;
 	if (compiles)
 		find_suspect(&b);
 	find_first_wrong(&b);

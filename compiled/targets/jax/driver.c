@@ -15,7 +15,10 @@
 extern const unsigned char jax_lower_py[]; /* lower.py, embedded by the build; NUL-terminated */
 
 static const struct target_stage stages[] = {
-	{.name = "op", .what = "JAX, operator by operator: the joint program in rows of the core dialect", .takes = TAKES_CORE},
+	{.name = "op",
+		.what = "JAX, operator by operator: the joint program in rows of the core dialect",
+		.takes = TAKES_CORE,
+		.by_rows = true},
 	{.name = "jit",
 		.where = "with jax.jit",
 		.what = "the same in one jax.jit: XLA",
