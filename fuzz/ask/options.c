@@ -102,7 +102,7 @@ static const struct option_row opts[NOPTS] = {
 	[O_OPS] = {"--ops", "A,B", "fuzz gen selftest", "only these operators (and inputs, constants)"},
 	[O_DTYPES] = {"--dtypes", "A,B", "fuzz gen selftest", "only these dtypes (and i64 indices, b8 masks)"},
 	[O_PYTHON] = {"--python", "PATH", "fuzz check repro confirm minimize blame triage bench targets sweep",
-		"Python with PyTorch (a path, or a name in PATH) instead of the target's own environment"},
+		"Python with the compiler, PyTorch or JAX (a path, or a name in PATH), instead of the target's own environment"},
 	[O_LIMIT] = {"--limit", "T", "fuzz check repro confirm minimize blame triage sweep", "time limit of one program on a target"},
 	[O_NO_CHEAP] = {"--no-cheap", NULL, "fuzz", "compile every program; no cheap stages before"},
 	[O_NO_CONFIRM] = {"--no-confirm", NULL, "fuzz", "do not run divergences again in a fresh process (they stay candidates)"},

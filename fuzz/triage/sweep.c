@@ -67,8 +67,10 @@ static const char *place_text(int64_t index, const struct meta *m, struct arena 
 		at[d] = index % m->size[d];
 		index /= m->size[d];
 	}
+	sb_puts(&sb, m ? "[" : "");
 	for (int d = 0; m && d < m->rank; d++)
-		sb_printf(&sb, "%s%" PRId64 "%s", d ? "," : "[", at[d], d == m->rank - 1 ? "]" : "");
+		sb_printf(&sb, "%s%" PRId64, d ? "," : "", at[d]);
+	sb_puts(&sb, m ? "]" : "");
 	const char *text = arena_strdup(a, sb.s);
 	sb_free(&sb);
 	return text;

@@ -567,7 +567,9 @@ static void print_sample(struct strbuf *sb, const struct sample *s, const struct
 	for (int d = 0; d < m->rank; d++)
 		sb_printf(sb, "%s%lld", d ? ", " : "", (long long)at[d]);
 	int digits = fabs(s->got - s->low) < fabs(s->low) * 1e-6 ? 17 : 9;
-	if (s->low == s->high)
+	if (isnan(s->low) && isnan(s->high)) /* of whatever sign */
+		sb_puts(sb, "] expected nan");
+	else if (s->low == s->high)
 		sb_printf(sb, "] expected %.*g", digits, s->low);
 	else
 		sb_printf(sb, "] expected %.*g .. %.*g", digits, s->low, digits, s->high);
