@@ -33,8 +33,8 @@ struct target_stage {
 	bool options;      /* takes +name=value of the compiler */
 	int ahead;         /* how many programs it compiles in one go, if it is told which come next (exec_submit_first); 0: one at a time */
 	enum target_dialect takes;
-	bool by_rows;      /* plain, but each row is compiled by the compiler of the next stage, whose options may cure what is wrong here */
-	int rungs;         /* so many stages of the table, from the first on, are the ladder below it */
+	bool by_rows; /* plain, but each row is compiled by the compiler of the next stage, whose options may cure what is wrong here */
+	int rungs;    /* so many stages of the table, from the first on, are the ladder below it */
 };
 
 struct target_option {
