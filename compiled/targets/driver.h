@@ -35,8 +35,8 @@ struct target_knob {
 
 /* What a target can be asked beside its results, by options of its name; answers are the result's artifacts. */
 enum target_probe_kind {
-	PROBE_KEEP,     /* artifacts "forward graph", "backward graph", "forward code", "backward code", "operators" (as far as there are any);
-	                 * a line of "operators": fw|bw NODE OPERATOR PREDICTED-META */
+	PROBE_KEEP,     /* artifacts "forward graph", "backward graph", "forward code", "backward code", "operators" (as far as there are any;
+	                 * others may be named "… graph", "… code"); a line of "operators": fw|bw NODE OPERATOR PREDICTED-META */
 	PROBE_CLONE,    /* what an operator, or the one node %NODE, of the forward or backward graph returns is copied before it is read */
 	PROBE_FALLBACK, /* the plain stage's kernel runs an operator */
 	PROBE_FIRST,    /* of a knob's subsystem only so many applications */

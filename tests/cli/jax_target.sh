@@ -72,6 +72,13 @@ options() {
 	check exp.prog --target jax-9.9.9:jit
 	expect "a version that is not here" 3 $?
 	has "and how it comes" err "scripts/setup-targets jax-9.9.9"
+	check exp.prog --target jax:jit+probe.keep=1 --artifacts kept
+	expect "what XLA is given, and what it makes of it" 0 $?
+	has "StableHLO" kept/1-StableHLO-graph.txt "stablehlo.exponential"
+	has "HLO" kept/1-optimised-HLO-graph.txt "^HloModule"
+	hasnt "without places in files of ours" kept/1-optimised-HLO-graph.txt "lower.py"
+	check exp.prog --target jax:op+probe.keep=1
+	expect "of a stage that compiles nothing as a whole" 2 $?
 	"$bin" targets >out
 	has "targets lists it" out "^jax:jit +the same in one jax.jit: XLA"
 	check exp.prog --python "$python" --target "python:$lower+dialect=core"

@@ -45,7 +45,16 @@ static bool option_fits(const struct target *t, const struct target_option *o, c
 {
 	if (!target_stage(t)->compiles)
 		return err_set(err, "target '%s': stage %s takes no options, and so no '%s'", text, target_stage(t)->name, o->name);
+	if (str_eq(o->name, "probe.keep"))
+		return str_eq(o->value, "1") || err_set(err, "target '%s': option probe.keep is 1, not '%s'", text, o->value);
 	return str_starts(o->name, "xla_") || err_set(err, "target '%s': '%s' is no option of XLA: their names begin with xla_", text, o->name);
+}
+
+/* Artifacts "StableHLO graph", "optimised HLO graph": what XLA is given, and what it makes of it. */
+static bool probe(struct target_option *out, const struct target *t, const struct target_probe *p)
+{
+	*out = (struct target_option){.name = "probe.keep", .value = "1"};
+	return p->kind == PROBE_KEEP && target_stage(t)->compiles;
 }
 
 static void facts(struct target_facts *out, const struct target *t)
@@ -101,6 +110,7 @@ const struct target_driver jax_driver = {
 	.knob = knobs,
 	.nknobs = ARRAY_LEN(knobs),
 	.option_fits = option_fits,
+	.probe = probe,
 	.facts = facts,
 	.spec = spec,
 	.hello = python_hello,

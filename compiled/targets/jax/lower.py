@@ -20,6 +20,7 @@ from jax import lax
 from scatterproof import Ref, UnknownOption, Unsupported
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_traceback_in_locations_limit", 0)  # HLO does not say which line of this file made it
 
 __version__ = jax.__version__
 __versions__ = f"jax {jax.__version__}, jaxlib {jaxlib.__version__}, numpy {np.__version__}, python {platform.python_version()}"
@@ -707,7 +708,7 @@ class Compiled:
         missing = {n.op for n in self.nodes} - set(ROWS) - {"aten.copy_.default", "getitem"}
         if missing:
             raise Unsupported("no lowering of " + ", ".join(sorted(missing)))
-        options = {name: option_value(text) for name, text in program.options.items()}
+        options = {name: option_value(text) for name, text in program.options.items() if name.startswith("xla_")}
         self.fn = jax.jit(self.trace, compiler_options=options) if program.stage == "jit" else self.trace
 
     def trace(self, *given):
@@ -745,9 +746,13 @@ def run(program):
             jax.clear_caches()
         code = program.cache[program.stage, program.key] = Compiled(program)
     jax.config.update("jax_disable_most_optimizations", program.stage == "op")
-    given = [array(t) for t in program.inputs.values()]
+    given = [jnp.asarray(array(t)) for t in program.inputs.values()]
     try:
-        outputs, grads, written = code.fn(*[jnp.asarray(g) for g in given])
+        if "probe.keep" in program.options:
+            lowered = code.fn.lower(*given)
+            program.artifacts["StableHLO graph"] = lowered.as_text()
+            program.artifacts["optimised HLO graph"] = lowered.compile().as_text()
+        outputs, grads, written = code.fn(*given)
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" in str(error) or "While setting option" in str(error):
             raise UnknownOption(str(error)) from None

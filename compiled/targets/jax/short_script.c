@@ -406,9 +406,12 @@ static bool run(
 /* As lower.py's option_value has it. */
 static void compiler_options(struct strbuf *sb, const struct target *t)
 {
+	int n = 0;
 	for (int i = 0; i < t->noptions; i++) {
 		const char *v = t->option[i].value;
-		sb_puts(sb, i ? ", " : ", compiler_options={");
+		if (!str_starts(t->option[i].name, "xla_"))
+			continue;
+		sb_puts(sb, n++ ? ", " : ", compiler_options={");
 		escape_python(sb, t->option[i].name);
 		sb_puts(sb, ": ");
 		if (str_eq(v, "true") || str_eq(v, "false"))
@@ -418,7 +421,7 @@ static void compiler_options(struct strbuf *sb, const struct target *t)
 		else
 			escape_python(sb, v);
 	}
-	sb_puts(sb, t->noptions ? "}" : "");
+	sb_puts(sb, n ? "}" : "");
 }
 
 /* Only the error of this bug ends with 1. */

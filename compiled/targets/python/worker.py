@@ -14,6 +14,7 @@ The module is a file with a function run(program). It is called once for each ca
     program.cache       a dict that lives as long as the program: what one compiled function keeps between its calls
     program.key         a text that is the same for calls with the same nodes, numbers and sizes (a program with symbols has several)
     program.call        number of the call, from 0
+    program.artifacts   a dict, empty, of texts by name that are kept beside the result: what became of the program (`check --artifacts`)
     program.text        the program as it is stored
     program.raises      None, or a part of PyTorch's message ("": any): eager refuses this program, and the module must raise, too.
                         Nodes that eager refuses have no meta
@@ -69,6 +70,7 @@ OK, RAISED, UNSUPPORTED, HARNESS = 0, 1, 2, 5  # enum result_status
 OUTPUT, GRADIENT, STORAGE = 0, 1, 2  # enum tensor_role
 MAX_MESSAGE = 6000
 MAX_RANK = 8
+MAX_NAME = 80
 # dtypes: letters; written by tests/unit/dtype_tables.py
 DTYPES = {  # struct's letter ("": numpy has none, either), bytes; of floats: precision, exponents, has infinities
     "bool": ("?", 1, None),
@@ -347,6 +349,7 @@ class Program:
     raises: Optional[str]
     key: str
     cache: dict[Any, Any] = field(repr=False)
+    artifacts: dict[str, str] = field(default_factory=dict)
     tensor = staticmethod(new_tensor)
 
 
@@ -676,6 +679,7 @@ class Answer:
     no_target: bool = False  # there is no such target: no module, no such option
     calls: list[Ran] = field(default_factory=list)
     changes: list[bytes] = field(default_factory=list)
+    artifacts: dict[str, str] = field(default_factory=dict)  # the last call's, where several have one of a name
 
 
 def run_program(module: Module, data: bytes, answer: Answer) -> None:
@@ -687,7 +691,9 @@ def run_program(module: Module, data: bytes, answer: Answer) -> None:
         storages = [bytearray(r.blob()) for _ in range(nstorages)]
         sizes = [len(s) for s in storages]
         try:
-            ran = run_call(module.run, read_program(text, call, key, storages, cache), storages)
+            program = read_program(text, call, key, storages, cache)
+            program.artifacts = answer.artifacts
+            ran = run_call(module.run, program, storages)
             if [len(s) for s in storages] != sizes:
                 raise WrongResult("run(program) made the storage of an input longer or shorter")
         except Unsupported as why:
@@ -729,7 +735,10 @@ def serve(module: Module, data: bytes) -> bytes:
     w.u32(len(answer.changes))
     w.parts += answer.changes
     w.u32(0)  # no predicted metas
-    w.u32(0)  # no artifacts
+    w.u32(len(answer.artifacts))
+    for name, text in answer.artifacts.items():
+        w.text(str(name)[:MAX_NAME])
+        w.text(str(text))
     w.u32(0)  # nor shapes of loops
     return b"".join(w.parts)
 
