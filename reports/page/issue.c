@@ -325,6 +325,7 @@ void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	issue_right(sb, p, a);
 	issue_helps(sb, p, a);
 	issue_place(sb, p, a);
+	issue_hlo(sb, p, a);
 	issue_reach(sb, p);
 	issue_same(sb, p, a);
 	issue_similar(sb, p, a);

@@ -13,6 +13,8 @@ void issue_values(struct strbuf *sb, const struct cause_page *p, struct arena *a
 void issue_place(struct strbuf *sb, const struct cause_page *p, struct arena *a);  /* the operator to blame, and its lines in the graphs */
 /* Behind it: the generated kernel, where the store has its text and one alone can be meant. op: the suspect. */
 void issue_code(struct strbuf *sb, const struct cause_page *p, const char *op, bool backward, struct arena *a);
+/* What XLA was given and made of it, if that is kept. */
+void issue_hlo(struct strbuf *sb, const struct cause_page *p, struct arena *a);
 void issue_right(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* stages, sizes, dtypes, versions that are right */
 void issue_helps(struct strbuf *sb, const struct cause_page *p, struct arena *a);   /* what a user can do */
 void issue_reach(struct strbuf *sb, const struct cause_page *p);                    /* who meets it, if few do or in several variants */

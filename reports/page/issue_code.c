@@ -69,20 +69,39 @@ static const char *first_lines(int *more, const char *text, struct arena *a)
 	return shown;
 }
 
+static void put_text(struct strbuf *sb, const char *language, const char *text, struct arena *a)
+{
+	int more;
+	const char *shown = first_lines(&more, text, a);
+	markup_fence(sb, language, shown, MARKUP_BLOCK);
+	if (more)
+		sb_printf(sb, "\n%d line%s more are not shown.\n", more, plural(more));
+	sb_putc(sb, '\n');
+}
+
+void issue_hlo(struct strbuf *sb, const struct cause_page *p, struct arena *a)
+{
+	static const struct {
+		const char *artifact, *language, *what;
+	} kept[] = {{"StableHLO graph", "mlir", "What XLA is given"}, {"optimised HLO graph", "", "What it makes of it"}};
+	for (int i = 0; i < ARRAY_LEN(kept); i++) {
+		const struct store_loaded_artifact *f = store_loaded_artifact(&p->f, kept[i].artifact);
+		if (!f)
+			continue;
+		sb_printf(sb, "%s%s:\n\n", i ? "" : "### HLO\n\n", kept[i].what);
+		put_text(sb, kept[i].language, f->bytes, a);
+	}
+}
+
 void issue_code(struct strbuf *sb, const struct cause_page *p, const char *op, bool backward, struct arena *a)
 {
 	const char *name = backward ? "backward code" : "forward code";
 	const struct store_loaded_artifact *kept = store_loaded_artifact(&p->f, name);
 	const struct kernel *k = kept ? kernel_of(kept->bytes, op, a) : NULL;
-	int more;
 	if (!k)
 		return;
-	const char *shown = first_lines(&more, k->text, a);
 	sb_printf(sb, "The kernel that is generated for it, ");
 	markup_code(sb, k->name, MARKUP_LINE);
 	sb_puts(sb, ":\n\n");
-	markup_fence(sb, str_eq(k->language, "cpp") ? "cpp" : "python", shown, MARKUP_BLOCK);
-	if (more)
-		sb_printf(sb, "\n%d line%s more are not shown.\n", more, plural(more));
-	sb_putc(sb, '\n');
+	put_text(sb, str_eq(k->language, "cpp") ? "cpp" : "python", k->text, a);
 }

@@ -132,6 +132,15 @@ scripts() { # what somebody files: the corpus' bugs in a few lines, which show t
 		expect "$id: it shows the bug" 1 $?
 		has "$id: beside what JAX says without jit" out '^op by op:'
 	done
+	"$bin" report --db f.db -o rep >out 2>err
+	expect "they are handed over" 0 $?
+	for f in rep/*/issue.md; do
+		has "$f: in the words of JAX's form" "$f" '^### Description$'
+		has "$f: with what JAX alone runs" "$f" '^import jax$'
+		has "$f: how it is right" "$f" '^\* It is right with the compiler.s option `xla_disable_hlo_passes='
+		hasnt "$f: no issues of PyTorch" "$f" 'pytorch/pytorch'
+	done
+	has "HLO" "$(grep -l "mask\|mul" rep/*/issue.md | head -1)" '^### HLO$'
 	"$bin" repro "$id" --db f.db --script s.py --full 2>err
 	expect "there is no judged one" 2 $?
 	has "which is said" err "targets of the family jax have no judged stand-alone scripts"
