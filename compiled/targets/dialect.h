@@ -1,6 +1,6 @@
 /* dialect.h: forms of one program, each made of the one before by steps of the built-in compiler. A stage says which it takes
  * (target_stage's takes); exec hands it that one, so a family that knows the core dialect runs programs with views, writes and gradients:
- * 57 primitives and the pointwise rows (decompose/core.def) instead of the whole table. What was returned goes back into the places of the
+ * 39 primitives and the pointwise rows (decompose/core.def) instead of the whole table. What was returned goes back into the places of the
  * source's outputs, gradients and written inputs. */
 #ifndef SCATTERPROOF_DIALECT_H
 #define SCATTERPROOF_DIALECT_H

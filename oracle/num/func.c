@@ -251,11 +251,12 @@ struct num how_extreme(const struct num *a, const struct num *b, const struct ho
 	if (!(h->l->flags & LF_FTZ) || (a->flags | b->flags) & NUM_NOFIN)
 		return r;
 	const double normal = num_format[h->dt].normal;
-	if (fabs(a->hi) - a->rad >= normal || fabs(b->hi) - b->rad >= normal)
-		return r;
-	if (num_mag(a) < normal && num_mag(b) < normal)
-		return num_hull(a, b);
-	num_widen(&r, 2 * normal);
+	const bool near_a = fabs(a->hi) - a->rad < normal, near_b = fabs(b->hi) - b->rad < normal;
+	if (near_a && near_b && num_mag(a) < normal && num_mag(b) < normal)
+		r = num_hull(a, b);
+	else if (near_a && near_b)
+		num_widen(&r, 2 * normal);
+	num_round(&r, h->dt, NR_IEEE | NR_FTZ); /* a number among them is flushed, too */
 	return r;
 }
 
@@ -538,7 +539,7 @@ static struct num float_to_int(const struct num *a, const struct how *h)
 	}
 	int64_t v = (int64_t)low;
 	struct num r = int_result(h, v);
-	if (r.i != v)
+	if (r.i != v || (v < 0 && dtype_is_unsigned(h->dt)))
 		return num_any(h->dt); /* out of range: undefined */
 	r.flags = a->flags & NUM_UNDEC;
 	if (r.flags)
@@ -593,6 +594,8 @@ UNARY(BITS)
 		return num_int(h->dt, dtype_load_i(h->dt, cell));
 	struct num r = num_exact(h->dt, dtype_load_f(h->dt, cell));
 	r.flags |= r.flags ? 0 : NUM_MOVED;
+	if (h->l->flags & LF_FTZ) /* as tape_load of an input */
+		num_round(&r, h->dt, NR_IEEE | NR_FTZ);
 	return r;
 }
 

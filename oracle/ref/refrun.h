@@ -37,7 +37,7 @@ struct ref_cells {
 }; /* a whole input storage after the call */
 
 /* Elements of gradient `grad`: npick of them get one number of pick[] each, and the others 0. tied: which ones is the operator's choice
- * among certain equals, and each number is decided. */
+ * among certain equals, and each number is decided. n 0: nothing is known. */
 struct ref_winners {
 	int grad, n, npick;
 	bool tied;

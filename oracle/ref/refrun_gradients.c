@@ -137,6 +137,19 @@ static int64_t picks_of(const struct ref *r, const struct adj_group *grp)
 	return m->size[dim < 0 ? dim + m->rank : dim];
 }
 
+/* Is the group neither new nor one that is there? Then nothing is known of those that it has entries in common with. */
+static bool overlaps(struct ref_winners *winners, const int *group_of, const struct adj_group *grp)
+{
+	const int number = group_of[grp->entry[0]];
+	bool other = number && winners[number - 1].n != grp->n;
+	for (int64_t k = 0; k < grp->n; k++)
+		other |= group_of[grp->entry[k]] != number;
+	for (int64_t k = 0; k < grp->n && other; k++)
+		if (group_of[grp->entry[k]])
+			winners[group_of[grp->entry[k]] - 1].n = 0;
+	return other;
+}
+
 /* Winner groups whose entries are leaves. Equals among which one operator picks several times are one group. */
 static void winners(struct reference_run *s, const struct adjoint *A, struct reference *out)
 {
@@ -144,7 +157,7 @@ static void winners(struct reference_run *s, const struct adjoint *A, struct ref
 	if (!A->ngroup)
 		return;
 	out->winners = ARENA_NEW(r->arena, struct ref_winners, A->ngroup);
-	int *group_of = ARENA_ZNEW(r->arena, int, r->tape.nscalar + 1); /* of a group's first entry: its number + 1 */
+	int *group_of = ARENA_ZNEW(r->arena, int, r->tape.nscalar + 1); /* of an entry: its group's number + 1 */
 	for (int q = 0; q < A->ngroup; q++) {
 		const struct adj_group *grp = &A->group[q];
 		int64_t sent = picks_of(r, grp), most = MIN(sent, grp->n);
@@ -153,11 +166,15 @@ static void winners(struct reference_run *s, const struct adjoint *A, struct ref
 			if (!out->grad[v].present || !(index = leaves_of(s, A, grp, &out->grad[v], sent)))
 				continue;
 			int *number = &group_of[grp->entry[0]];
+			if (overlaps(out->winners, group_of, grp))
+				continue;
 			struct ref_winners *w = &out->winners[*number ? *number - 1 : out->nwinners];
 			if (!*number) {
 				*w = (struct ref_winners){
 					.grad = v, .n = (int)grp->n, .tied = true, .index = index, .pick = ARENA_NEW(r->arena, struct num, most)};
-				*number = ++out->nwinners;
+				out->nwinners++;
+				for (int64_t k = 0; k < grp->n; k++)
+					group_of[grp->entry[k]] = out->nwinners;
 			}
 			CHECK(w->npick < most);
 			w->pick[w->npick++] = grp->g;
