@@ -256,8 +256,8 @@ struct num how_extreme(const struct num *a, const struct num *b, const struct ho
 		r = num_hull(a, b);
 	else if (near_a && near_b)
 		num_widen(&r, 2 * normal);
-	num_round(&r, h->dt, NR_IEEE | NR_FTZ); /* a number among them is flushed, too */
-	return r;
+	const struct num zero = num_exact(h->dt, 0);
+	return fabs(r.hi) - r.rad < normal ? num_hull(&r, &zero) : r; /* a number among them is flushed, too */
 }
 
 /* ---- integers ---- */
