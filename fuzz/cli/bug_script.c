@@ -98,7 +98,9 @@ int bug_script_write(const struct bug_script *s, const struct options *o, struct
 	}
 	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err))
 		rc = EXIT_TARGET;
-	if (rc != EXIT_CLEAN)
+	if (rc == EXIT_USAGE && why.msg[0])
+		complain("no script of a few lines: %s; and %s", escaped_line(a, why.msg), err.msg);
+	else if (rc != EXIT_CLEAN)
 		complain("%s", err.msg);
 	sb_free(&sb);
 	return rc;

@@ -448,10 +448,11 @@ static void compare(struct strbuf *sb, const struct writer *w, const struct scri
 		compiler_options(&fn, t);
 		sb_putc(&fn, ')');
 	}
-	if (compiles && (look->at == LOOK_RUN || stated))
-		sb_puts(sb, "print(\"op by op:\", run(f))\n");
-	else if (compiles)
-		sb_puts(sb, "want = run(f)\nprint(\"op by op:\", want)\n");
+	if (compiles)
+		sb_printf(sb,
+			"jax.config.update(\"jax_disable_most_optimizations\", True)  # operator by operator\n%s"
+			"jax.config.update(\"jax_disable_most_optimizations\", False)\n",
+			look->at == LOOK_RUN || stated ? "print(\"op by op:\", run(f))\n" : "want = run(f)\nprint(\"op by op:\", want)\n");
 	if (look->at == LOOK_RUN) {
 		must_run(sb, fn.s, look->raised, t, w->a);
 		sb_free(&fn);
