@@ -425,7 +425,7 @@ static void list_nested(struct strbuf *sb, const char *const **text, const int64
 	sb_putc(sb, ']');
 }
 
-/* Of a set so narrow that whoever compares as allclose does cannot tell its middle from any other of it. NULL: it is wider, or one number. */
+/* Of a set so narrow that allclose cannot tell its middle from any other number of it. NULL: it is wider, or one number. */
 static const char *middle_text(const struct num *v, struct arena *a)
 {
 	if (v->flags & (NUM_SPECIAL | NUM_UNDEC) || v->rad == 0 || v->rad > 1e-6 * fabs(v->hi))
