@@ -141,7 +141,9 @@ static const struct option_row opts[NOPTS] = {
 	[O_OUT] = {"--out", "FILE", "compile eval gen", "write there instead of standard output"},
 	[O_FOLDER] = {"--out", "DIR", "report", "the folder to write into, made if absent; what it has under the same names is replaced"},
 	[O_DIR] = {"-o", "DIR", "report", "the same"},
-	[O_ALL] = {"--all", NULL, "report", "a folder for every cause, not only for the open ones"},
+	[O_ALL] = {"--all", NULL, "report check",
+		"of report: a folder for every cause, not only for the open ones; of check: on all compilers that are here, plain and compiled: "
+		"builtin:eager, builtin:jit and, on the CPU, each installed version of each family"},
 	[O_UPSTREAM] = {"--upstream", "FILE", "report",
 		"a table of upstream issues in place of the one that is in the binary (corpus/regressions/upstream.tsv); it names its programs "
 		"from its own folder"},
@@ -369,6 +371,8 @@ static bool check_together(const struct options *o, const char *verb, struct err
 		return err_set(err, "repro: --store goes with --matrix (what repro sees is stored unless --no-store)");
 	if (o->store && o->no_store)
 		return err_set(err, "%s: --store and --no-store exclude each other", verb);
+	if (str_eq(verb, "check") && o->all && (o->python || o->script))
+		return err_set(err, "check: --all asks several compilers: it excludes --python and --script");
 	if (o->full && !o->script)
 		return err_set(err, "%s: --full goes with --script", verb);
 	if (str_eq(verb, "repro") && o->json && !o->matrix)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "compiled/targets/driver.h"
 #include "compiled/targets/exec.h"
 #include "eager/base/clock.h"
 #include "eager/base/escape.h"
@@ -559,6 +560,32 @@ static bool add_interpreter(struct options *o, struct err *err)
 	return true;
 }
 
+/* The plain stage and the one with the longest ladder below it. */
+static bool add_version(struct options *o, const struct target_driver *d, const char *version, struct arena *a, struct err *err)
+{
+	int top = 0;
+	for (int i = 1; i < d->nstages; i++)
+		top = d->stage[i].rungs > d->stage[top].rungs ? i : top;
+	return options_target(o, arena_printf(a, "%s-%s:%s", d->name, version, d->stage[0].name), err)
+		&& options_target(o, arena_printf(a, "%s-%s:%s", d->name, version, d->stage[top].name), err);
+}
+
+/* --all: one program, and every compiler that is here. */
+static bool add_all(struct options *o, struct err *err)
+{
+	struct arena a;
+	arena_init(&a);
+	bool ok = options_target(o, "builtin:eager", err) && options_target(o, "builtin:jit", err);
+	for (int i = 0; i < ntarget_drivers && ok; i++) {
+		struct target_installed *list;
+		const int n = target_drivers[i]->installed ? target_drivers[i]->installed(&list, &a) : 0;
+		for (int k = 0; k < n && ok; k++)
+			ok = list[k].problem[0] || add_version(o, target_drivers[i], list[k].version, &a, err);
+	}
+	arena_free(&a);
+	return ok;
+}
+
 int cmd_check(const struct options *given)
 {
 	struct checking c = {.o = *given, .strict = EXIT_CLEAN};
@@ -567,8 +594,10 @@ int cmd_check(const struct options *given)
 		complain("check: no program given (try --help)");
 		return EXIT_USAGE;
 	}
-	if (!c.o.ntarget && !options_target(&c.o, "builtin:eager", &err))
-		BUG("%s", err.msg);
+	if (c.o.all ? !add_all(&c.o, &err) : !c.o.ntarget && !options_target(&c.o, "builtin:eager", &err)) {
+		complain("check: %s", err.msg);
+		return EXIT_USAGE;
+	}
 	if (c.o.args && !has_function(&c.o))
 		err_set(&err, "check: --args goes with FILE.py:NAME");
 	if (err.msg[0] || (has_function(&c.o) && !add_interpreter(&c.o, &err))) {

@@ -79,6 +79,16 @@ options() {
 	hasnt "without places in files of ours" kept/1-optimised-HLO-graph.txt "lower.py"
 	check exp.prog --target jax:op+probe.keep=1
 	expect "of a stage that compiles nothing as a whole" 2 $?
+	mkdir none one
+	ln -s "$(dirname "$(dirname "$python")")" one
+	SCATTERPROOF_TARGETS=$tmp/none check exp.prog --all
+	has "all compilers, of which none is installed" out "^1 program on 2 targets: 2 pass$"
+	SCATTERPROOF_TARGETS=$tmp/one check "$src/corpus/regressions/mask_times_nan.prog" --all
+	expect "all compilers, one of them wrong" 1 $?
+	has "which one" out "mismatch on jax-0.10.2:jit"
+	has "who agrees with the reference" out "^1 program on 4 targets: 3 pass, 1 mismatch$"
+	check exp.prog --all --python "$python"
+	expect "of one Python" 2 $?
 	"$bin" targets >out
 	has "targets lists it" out "^jax:jit +the same in one jax.jit: XLA"
 	check exp.prog --python "$python" --target "python:$lower+dialect=core"
