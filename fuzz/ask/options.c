@@ -72,7 +72,7 @@ enum opt {
 static const struct option_row opts[NOPTS] = {
 	[O_TARGET] = {"--target", "NAME", "fuzz check repro confirm minimize blame sweep compile bench",
 		"family[-version]:stage[@device][+option=value...], may be repeated (for compile: once, a stage of builtin;\n"
-		"                    for bench: of section code; see `targets`)"},
+		"                    for bench: of section code; of fuzz: several families take turns; see `targets`)"},
 	[O_SAMPLE] = {"--sample", "NAME", "fuzz",
 		"a target that takes long: it gets each --every-th program, those that diverge on a --target, and those that become loops\n"
 		"                    (`builtin:loops` and what follows it) of a new shape; may be repeated"},

@@ -625,16 +625,6 @@ static void name_targets(struct campaign *c)
 		c->target[MAX_TARGETS] = target_plain(&c->o->target[0]);
 }
 
-/* A shard has one environment; cross-version questions are `repro --target`'s. */
-static bool one_home(const struct options *o, struct err *err)
-{
-	const struct target *t = &o->target[0];
-	for (int i = 1; i < o->ntarget; i++)
-		if (!target_same_home(&o->target[i], t))
-			return err_set(err, "fuzz: one campaign runs targets of one family, version and device");
-	return true;
-}
-
 /* Everything that shards stand in, but for the shards. */
 static void make_places(struct campaign *c)
 {
@@ -672,18 +662,15 @@ static bool begin_corpus(struct campaign *c, struct options *o, struct err *err)
 	return true;
 }
 
-int cmd_fuzz(const struct options *given)
+/* Its targets have one home: a shard has one child for them all. */
+static int one_campaign(const struct options *given)
 {
 	struct options o = *given;
 	struct baseline baseline = {0};
 	struct err err = {0};
 	int rc = EXIT_TARGET;
-	if (!o.ntarget) {
-		fprintf(stderr, "scatterproof: fuzz: no --target given (`scatterproof targets` lists them)\n");
-		return EXIT_USAGE;
-	}
 	const struct program_source asked = options_source(&o);
-	if (!source_usable(&asked, &err) || !one_home(&o, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
+	if (!source_usable(&asked, &err) || (o.baseline && !baseline_read(&baseline, o.baseline, &err))) {
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
@@ -738,4 +725,62 @@ int cmd_fuzz(const struct options *given)
 	arena_free(&c.scratch);
 	arena_free(&c.arena);
 	return rc;
+}
+
+/* ---- several families ------------------------------------------------------------------------------------------------------------ */
+
+/* Is target i the first of its family, version and device? */
+static bool is_first(const struct options *o, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (target_same_home(&o->target[k], &o->target[i]))
+			return false;
+	return true;
+}
+
+static int homes(const struct options *o)
+{
+	int n = 0;
+	for (int i = 0; i < o->ntarget; i++)
+		n += is_first(o, i);
+	return n;
+}
+
+/* A campaign for each home, one after the other, from one seed: each judges the same programs, as far as its time goes. */
+static int take_turns(const struct options *o, int n)
+{
+	struct options turn = *o;
+	int rc = EXIT_VOID, k = 0;
+	turn.time_s = o->time_s / n;
+	turn.seed = o->seed_given ? o->seed : (uint64_t)clock_unix_ms() % 1000000007;
+	turn.seed_given = true;
+	for (int i = 0; i < o->ntarget; i++) {
+		if (!is_first(o, i))
+			continue;
+		turn.ntarget = 0;
+		for (int j = i; j < o->ntarget; j++)
+			if (target_same_home(&o->target[j], &o->target[i]))
+				turn.target[turn.ntarget++] = o->target[j];
+		if (!o->quiet)
+			fprintf(stderr, "scatterproof fuzz: campaign %d of %d, on %s\n", ++k, n, target_family(&o->target[i]));
+		const int code = one_campaign(&turn);
+		if (interrupt_asked())
+			return code;
+		rc = exit_of_both(rc, code);
+	}
+	return rc;
+}
+
+int cmd_fuzz(const struct options *o)
+{
+	const int n = homes(o);
+	if (!n)
+		complain("fuzz: no --target given (`scatterproof targets` lists them)");
+	else if (n > 1 && (o->nsample || o->corpus || o->python))
+		complain("fuzz: --sample, --corpus and --python go with targets of one family, version and device");
+	else if (n > 1 && !o->programs && o->time_s <= 0)
+		complain("fuzz: targets of several families take turns: --time or --programs says how long");
+	else
+		return n > 1 ? take_turns(o, n) : one_campaign(o);
+	return EXIT_USAGE;
 }

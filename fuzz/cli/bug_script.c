@@ -98,7 +98,8 @@ int bug_script_write(const struct bug_script *s, const struct options *o, struct
 	}
 	if (rc == EXIT_CLEAN && !output_text(o->script, &sb, &err))
 		rc = EXIT_TARGET;
-	if (rc == EXIT_USAGE && why.msg[0])
+	const struct target_script *script = s->x->t.driver->script;
+	if (rc == EXIT_USAGE && script && script->brief && why.msg[0])
 		complain("no script of a few lines: %s; and %s", escaped_line(a, why.msg), err.msg);
 	else if (rc != EXIT_CLEAN)
 		complain("%s", err.msg);
