@@ -263,24 +263,49 @@ def most(dtype):
     return 1 if dtype == "bool" else np.iinfo(DTYPES[dtype]).max
 
 
-def positions(x, indices):
+def is_mask(i):
+    return i is not None and i.dtype in (np.bool_, np.uint8)
+
+
+def mask_of(indices):
+    """The mask and its first dimension, where one is the only index; None without masks."""
+    at = [d for d, i in enumerate(indices) if i is not None]
+    if not any(is_mask(i) for i in indices):
+        return None
+    if len(at) > 1:
+        raise Unsupported("a mask among other indices")
+    return indices[at[0]] != 0, at[0]
+
+
+def positions(indices, count=None):
+    """count: how many elements of a mask are true."""
     out = []
-    for d, i in enumerate(indices):
-        if i is not None and i.dtype in (np.bool_, np.uint8):
-            raise Unsupported("a mask among indices")
-        out.append(slice(None) if i is None else i)
+    for i in indices:
+        out += [slice(None)] if i is None else jnp.nonzero(i != 0, size=count) if is_mask(i) else [i]
     return tuple(out)
 
 
 @row("index.Tensor")
 def index(c, a):
-    return a["self"][positions(a["self"], a["indices"])]
+    masked = mask_of(a["indices"])
+    return a["self"][positions(a["indices"], masked and c.out.size[masked[1]])]
 
 
 @row("index_put")
 def index_put(c, a):
-    x, at = a["self"], positions(a["self"], a["indices"])
-    return countable(x, lambda x, of: x.at[at].add(of(a["values"]))) if a["accumulate"] else x.at[at].set(a["values"])
+    x, values, masked, count = a["self"], a["values"], mask_of(a["indices"]), None
+    if masked:
+        mask, d = masked
+        after = x.ndim - d - mask.ndim  # dimensions behind the mask's, of x and of values
+        if values.ndim <= after or values.shape[-1 - after] == 1:  # one value for all that is true
+            cut = max(values.ndim - after - 1, 0)
+            values = values.reshape(values.shape[:cut] + (1,) * mask.ndim + values.shape[values.ndim - min(after, values.ndim) :])
+            mask = mask.reshape(mask.shape + (1,) * after)
+            new = countable(x, lambda x, of: x + of(values)) if a["accumulate"] else values
+            return jnp.where(mask, new, x)
+        count = values.shape[-1 - after]
+    at = positions(a["indices"], count)
+    return countable(x, lambda x, of: x.at[at].add(of(values))) if a["accumulate"] else x.at[at].set(values)
 
 
 @row("index_select")
