@@ -123,6 +123,18 @@ faults() {
 	fault argmax 's/return best(c, a, jnp.argmax)/return best(c, a, jnp.argmin)/'
 	fault cumsum 's/lax.cumsum(x, a\["dim"\] % x.ndim)/lax.cumsum(x, a["dim"] % x.ndim, reverse=True)/'
 	fault remainder.Tensor 's/jnp.where((mod != 0) \& ((b < 0) != (mod < 0)), mod + b, mod)/mod/'
+	# What the rows' programs have no data for.
+	printf '# scatterproof 1\nx = input([4], dtype=i32, data=[-7, 7, -6, 6])\ny = input([4], dtype=i32, data=[3, -3, 3, -4])\nz = remainder.Tensor(x, y)\nreturn (z,)\n' >of_integers.prog
+	fault of_integers 's/(b < 0) != (mod < 0)), mod + b, mod)/(b < 0) != (mod < 0)) \& (b > 9), mod + b, mod)/'
+	printf '# scatterproof 1\nx = input([40], dtype=i64, data=[%s 0])\ns = sort.stable(x, stable=True)\ni = getitem(s, 1)\nreturn (i,)\n' \
+		"$(for k in $(seq 39); do printf '%d, ' $((k % 3)); done)" >ties.prog
+	fault ties 's/is_stable=True/is_stable=False/'
+	printf '# scatterproof 1\nx = input([2], data=[9.0, -9.0])\ni = input([3], dtype=i64, data=[0, 1, 1])\ny = input([3], data=[1.0, 2.0, 3.0])\nz = scatter_reduce.two(x, 0, i, y, reduce="amax", include_self=False)\nreturn (z,)\n' >without_self.prog
+	fault without_self 's/if not a\["include_self"\]:/if False:/'
+	printf '# scatterproof 1\nx = input([3], data=[0.5, 0.0, nan])\ny = _to_copy(x, dtype=b8)\nreturn (y,)\n' >to_bool.prog
+	fault to_bool 's/return x != 0 if dtype == "bool"/return x >= 1 if dtype == "bool"/'
+	printf '# scatterproof 1\nx = input([2, 2], seed=1)\nm = input([2], dtype=b8, data=[False, True])\nv = input([], data=[7.0])\ny = index_put(x, [None, m], v)\nreturn (y,)\n' >by_mask.prog
+	fault by_mask 's/mask = mask.reshape(mask.shape + (1,) \* after)/mask = mask.reshape((1,) * after + mask.shape)[..., None]/'
 	fault written 's/for name, value in zip(code.writes, written):/for name, value in []:/'
 	fault neg 's/made = iter(grads)/made = iter(grads * 0 or [g * 2 for g in grads])/'
 }
