@@ -580,7 +580,11 @@ static bool add_all(struct options *o, struct err *err)
 		struct target_installed *list;
 		const int n = target_drivers[i]->installed ? target_drivers[i]->installed(&list, &a) : 0;
 		for (int k = 0; k < n && ok; k++)
-			ok = list[k].problem[0] || add_version(o, target_drivers[i], list[k].version, &a, err);
+			if (list[k].problem[0])
+				fprintf(
+					stderr, "scatterproof: check --all leaves %s-%s out: %s\n", target_drivers[i]->name, list[k].version, list[k].problem);
+			else
+				ok = add_version(o, target_drivers[i], list[k].version, &a, err);
 	}
 	arena_free(&a);
 	return ok;

@@ -87,6 +87,10 @@ options() {
 	expect "all compilers, one of them wrong" 1 $?
 	has "which one" out "mismatch on jax-0.10.2:jit"
 	has "who agrees with the reference" out "^1 program on 4 targets: 3 pass, 1 mismatch$"
+	mkdir none/jax-9.9.9
+	: >none/jax-9.9.9/.incomplete
+	SCATTERPROOF_TARGETS=$tmp/none check exp.prog --all
+	has "which of them are only half there" err "check --all leaves jax-9.9.9 out: .*half installed"
 	check exp.prog --all --python "$python"
 	expect "of one Python" 2 $?
 	"$bin" targets >out
