@@ -133,39 +133,59 @@ static void indices(struct strbuf *sb, const struct writer *w, const struct arg 
 		sb_printf(sb, "%s%s", k ? ", " : "", x->nodes[k] < 0 ? ":" : w->name[x->nodes[k]]);
 }
 
-/* What stands in braces; false: it is no argument of the row. */
-static bool placeholder(struct strbuf *sb, const struct writer *w, const struct node *n, const struct spelling *s, const char *what)
+/* ":, 2" of argument `index`. */
+static void selected(struct strbuf *sb, const struct writer *w, const struct node *n)
+{
+	dims_before(sb, w, n);
+	sb_printf(sb, "%" PRId64, int_named(n, "index", 0));
+}
+
+static bool is_set(const struct node *n, const char *name)
+{
+	const struct arg *x = arg_named(n, name, strlen(name));
+	return x && x->b;
+}
+
+/* A word of spellings.def in capitals; false: it is none. */
+static bool made_word(struct strbuf *sb, const struct writer *w, const struct node *n, const struct spelling *s, const char *what)
 {
 	const struct meta *m = &n->out[0].meta;
-	const size_t length = strcspn(what, "*");
-	const struct arg *x = arg_named(n, what, length);
+	const struct arg *dim = arg_named(n, "dim", 3), *list = arg_named(n, "indices", 7), all = {.tag = ARG_NONE};
 	if (str_eq(what, "SIZE"))
 		tuple(sb, m->size, m->rank);
 	else if (str_eq(what, "DTYPE"))
 		sb_puts(sb, dtype_name(m->dtype, w->a));
-	else if (str_eq(what, "DTYPE?"))
-		sb_puts(sb, m->dtype == node_meta(w->p, n->arg[0].node)->dtype ? "" : arena_printf(w->a, ", dtype=%s", dtype_name(m->dtype, w->a)));
-	else if (str_eq(what, "KEEP?"))
-		sb_puts(sb, (x = arg_named(n, "keepdim", 7)) && x->b ? ", keepdims=True" : "");
-	else if (str_eq(what, "AXIS") && (x = arg_named(n, "dim", 3)))
-		argument(sb, w, x->tag == ARG_INTS && x->n ? x : &(struct arg){.tag = ARG_NONE}, m, s);
+	else if (str_eq(what, "DTYPE?") && m->dtype != node_meta(w->p, n->arg[0].node)->dtype)
+		sb_printf(sb, ", dtype=%s", dtype_name(m->dtype, w->a));
+	else if (str_eq(what, "KEEP?") && is_set(n, "keepdim"))
+		sb_puts(sb, ", keepdims=True");
+	else if (str_eq(what, "AXIS") && dim)
+		argument(sb, w, dim->tag == ARG_INTS && dim->n ? dim : &all, m, s);
 	else if (str_eq(what, "SLICE"))
 		sliced(sb, w, n);
 	else if (str_eq(what, "AT"))
-		dims_before(sb, w, n), sb_printf(sb, "%" PRId64, int_named(n, "index", 0));
-	else if (str_eq(what, "INDICES") && (x = arg_named(n, "indices", 7)))
-		indices(sb, w, x);
+		selected(sb, w, n);
+	else if (str_eq(what, "INDICES") && list)
+		indices(sb, w, list);
 	else if (str_eq(what, "HOW"))
-		sb_puts(sb, (x = arg_named(n, "accumulate", 10)) && x->b ? "add" : "set");
-	else if (!x)
-		return false;
-	else if (!what[length])
-		argument(sb, w, x, m, s);
-	else if (x->tag != ARG_SCALAR || short_value(&x->scalar) != 1) {
-		argument(sb, w, x, m, s);
-		sb_puts(sb, " * ");
-	}
+		sb_puts(sb, is_set(n, "accumulate") ? "add" : "set");
+	else
+		return what[strlen(what) - 1] == '?';
 	return true;
+}
+
+/* What stands in braces. */
+static void placeholder(struct strbuf *sb, const struct writer *w, const struct node *n, const struct spelling *s, const char *what)
+{
+	const size_t length = strcspn(what, "*");
+	const struct arg *x = arg_named(n, what, length);
+	if (made_word(sb, w, n, s, what))
+		return;
+	CHECK(x);
+	if (what[length] && x->tag == ARG_SCALAR && short_value(&x->scalar) == 1)
+		return;
+	argument(sb, w, x, &n->out[0].meta, s);
+	sb_puts(sb, what[length] ? " * " : "");
 }
 
 /* The right side of the line. */
@@ -179,7 +199,7 @@ static const char *expression(struct writer *w, const struct node *n, const stru
 			sb_putc(&sb, *at);
 			continue;
 		}
-		CHECK(placeholder(&sb, w, n, s, arena_printf(w->a, "%.*s", (int)(end - at - 1), at + 1)));
+		placeholder(&sb, w, n, s, arena_printf(w->a, "%.*s", (int)(end - at - 1), at + 1));
 		at = end;
 	}
 	const char *text = arena_strdup(w->a, sb.s);
@@ -239,8 +259,10 @@ static bool written(struct writer *w, int node)
 	const struct node *n = &w->p->node[node];
 	const int to = n->arg[A_copy__self].node, from = n->arg[A_copy__src].node;
 	const struct meta *x = node_meta(w->p, to), *y = node_meta(w->p, from);
-	if (x->dtype != y->dtype || !meta_same_sizes(x, y))
+	if (x->dtype != y->dtype || !meta_same_sizes(x, y)) {
+		w->why = "an input is written in another dtype or size";
 		return false;
+	}
 	w->name[node] = w->name[to] = w->name[from];
 	return true;
 }
@@ -250,7 +272,7 @@ static bool line(struct strbuf *sb, struct writer *w, int node)
 	const struct node *n = &w->p->node[node];
 	const struct spelling *s = spelling_of(n->op);
 	if (n->op == OP_copy_)
-		return written(w, node) || (w->why = "an input is written in another dtype or size", false);
+		return written(w, node);
 	if (!s) {
 		w->why = arena_printf(w->a, "%s has no plain spelling in jax.numpy", op_info[n->op].name);
 		return false;
