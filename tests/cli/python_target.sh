@@ -89,15 +89,6 @@ example() { # the compiler that README shows
 }
 
 values() { # silently wrong results, and what a result may be
-	"$bin" fuzz --target builtin:eager --target python:closure_compiler.py --policy forward --ops $ops --programs 40 --time 60s --db t.db >out 2>err
-	expect "two families take turns" 0 $?
-	expect "one is told which" 2 "$(grep -c '^scatterproof fuzz: campaign [12] of 2, on ' err)"
-	expect "with one seed" "1 2" "$(python3 -c 'import sqlite3; print(*sqlite3.connect("t.db").execute("select count(distinct seed), count(*) from run").fetchone())')"
-	has "the first" out "builtin:eager +pass [0-9]+"
-	has "and the second" out "python:closure_compiler.py +pass [0-9]+"
-	"$bin" fuzz --target builtin:eager --target python:closure_compiler.py >out 2>err
-	expect "but not for ever" 2 $?
-	has "which is said" err "take turns: --time or --programs says how long$"
 	wrong no_step 's/stride = \[s \* step if d == dim % len(out.size) else s for/stride = [s for/'
 	finding no_step value scatter.prog
 	has "the right one" both "does not happen"
