@@ -10,6 +10,13 @@ void short_sizes(struct strbuf *sb, const int64_t *v, int n)
 		sb_printf(sb, "%s%" PRId64, i ? ", " : "", v[i]);
 }
 
+void short_tuple(struct strbuf *sb, const int64_t *v, int n)
+{
+	sb_putc(sb, '(');
+	short_sizes(sb, v, n);
+	sb_puts(sb, n == 1 ? ",)" : ")");
+}
+
 void short_number(struct strbuf *sb, const struct scalar *s)
 {
 	if (s->kind == SC_FLOAT && !isfinite(s->f))
@@ -22,12 +29,24 @@ void short_number(struct strbuf *sb, const struct scalar *s)
 
 double short_value(const struct scalar *s) { return s->kind == SC_FLOAT ? s->f : (double)s->i; }
 
-bool short_are_steps(const struct scalar *v, int64_t n, double from, double step)
+/* They are from, from + step, … */
+static bool are_steps(const struct scalar *v, int64_t n, double from, double step)
 {
 	for (int64_t i = 0; i < n; i++)
 		if (short_value(&v[i]) != from + step * (double)i || (short_value(&v[i]) == 0 && signbit(short_value(&v[i]))))
 			return false;
 	return true;
+}
+
+enum short_pattern short_pattern_of(const struct scalar *v, int64_t n)
+{
+	if (are_steps(v, n, 0, 0))
+		return SHORT_ZEROS;
+	if (are_steps(v, n, 1, 0))
+		return SHORT_ONES;
+	if (n > 2 && are_steps(v, n, 0, 1))
+		return SHORT_COUNTED;
+	return n > 3 && are_steps(v, n, short_value(v), 0) ? SHORT_SAME : SHORT_LISTED;
 }
 
 void short_nested(struct strbuf *sb, const struct scalar **v, const int64_t *size, int rank)

@@ -1,7 +1,6 @@
 /* short_script.c: one line of f for each row that what is returned depends on, inputs by the plainest function that makes their numbers. */
 #include "compiled/targets/jax/short_script.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "compiled/targets/dialect.h"
@@ -44,25 +43,13 @@ static const char *dtype_name(enum dtype t, struct arena *a)
 	return t == DT_B8 ? "bool" : arena_printf(a, "jnp.%s", dtype_info[t].torch);
 }
 
-/* "(2, 3)", "(2,)" */
-static void tuple(struct strbuf *sb, const int64_t *v, int n)
-{
-	sb_putc(sb, '(');
-	short_sizes(sb, v, n);
-	sb_puts(sb, n == 1 ? ",)" : ")");
-}
-
 /* ---- a line of f ----------------------------------------------------------------------------------------------------------------- */
 
-/* The value of argument `name` of a node, NULL: it has none. */
-static const struct arg *arg_named(const struct node *n, const char *name, size_t length)
+/* The argument of that name, NULL: the row has none. */
+static const struct arg *arg_named(const struct node *n, const char *name)
 {
-	for (int k = 0; k < op_info[n->op].nparam; k++) {
-		const char *own = op_info[n->op].param[k].name;
-		if (strlen(own) == length && memcmp(own, name, length) == 0)
-			return &n->arg[k];
-	}
-	return NULL;
+	const int k = op_param(n->op, name);
+	return k < 0 ? NULL : &n->arg[k];
 }
 
 static void operand(struct strbuf *sb, const struct writer *w, int node, const struct meta *result, const struct spelling *s)
@@ -101,7 +88,7 @@ static void argument(struct strbuf *sb, const struct writer *w, const struct arg
 
 static int64_t int_named(const struct node *n, const char *name, int64_t otherwise)
 {
-	const struct arg *x = arg_named(n, name, strlen(name));
+	const struct arg *x = arg_named(n, name);
 	return x && x->tag == ARG_INT ? x->i.value : otherwise;
 }
 
@@ -142,7 +129,7 @@ static void selected(struct strbuf *sb, const struct writer *w, const struct nod
 
 static bool is_set(const struct node *n, const char *name)
 {
-	const struct arg *x = arg_named(n, name, strlen(name));
+	const struct arg *x = arg_named(n, name);
 	return x && x->b;
 }
 
@@ -150,9 +137,9 @@ static bool is_set(const struct node *n, const char *name)
 static bool made_word(struct strbuf *sb, const struct writer *w, const struct node *n, const struct spelling *s, const char *what)
 {
 	const struct meta *m = &n->out[0].meta;
-	const struct arg *dim = arg_named(n, "dim", 3), *list = arg_named(n, "indices", 7), all = {.tag = ARG_NONE};
+	const struct arg *dim = arg_named(n, "dim"), *list = arg_named(n, "indices"), all = {.tag = ARG_NONE};
 	if (str_eq(what, "SIZE"))
-		tuple(sb, m->size, m->rank);
+		short_tuple(sb, m->size, m->rank);
 	else if (str_eq(what, "DTYPE"))
 		sb_puts(sb, dtype_name(m->dtype, w->a));
 	else if (str_eq(what, "DTYPE?") && m->dtype != node_meta(w->p, n->arg[0].node)->dtype)
@@ -178,14 +165,15 @@ static bool made_word(struct strbuf *sb, const struct writer *w, const struct no
 static void placeholder(struct strbuf *sb, const struct writer *w, const struct node *n, const struct spelling *s, const char *what)
 {
 	const size_t length = strcspn(what, "*");
-	const struct arg *x = arg_named(n, what, length);
+	const bool factor = what[length];
 	if (made_word(sb, w, n, s, what))
 		return;
+	const struct arg *x = arg_named(n, arena_printf(w->a, "%.*s", (int)length, what));
 	CHECK(x);
-	if (what[length] && x->tag == ARG_SCALAR && short_value(&x->scalar) == 1)
+	if (factor && x->tag == ARG_SCALAR && short_value(&x->scalar) == 1)
 		return;
 	argument(sb, w, x, &n->out[0].meta, s);
-	sb_puts(sb, what[length] ? " * " : "");
+	sb_puts(sb, factor ? " * " : "");
 }
 
 /* The right side of the line. */
@@ -238,19 +226,18 @@ static const char *row_name(const struct writer *w, int node)
 	return free_name(w, node, arena_printf(w->a, "%.*s", (int)strcspn(op, "."), op));
 }
 
-static void need(struct writer *w, int node)
+/* Marks what is returned, and what that needs. */
+static void mark_needed(struct writer *w)
 {
-	const struct node *n = &w->p->node[node];
-	if (w->needed[node])
-		return;
-	w->needed[node] = true;
-	for (int k = 0; k < op_info[n->op].nparam; k++)
-		if (n->arg[k].tag == ARG_TENSOR)
-			need(w, n->arg[k].node);
-		else
-			for (int i = 0; n->arg[k].tag == ARG_TENSORS && i < n->arg[k].n; i++)
-				if (n->arg[k].nodes[i] >= 0)
-					need(w, n->arg[k].nodes[i]);
+	const struct prog *p = w->p;
+	for (int k = 0; k < p->nret; k++)
+		w->needed[p->ret[k]] = true;
+	for (int i = 0; i < p->nnode; i++)
+		for (int k = 0; k < p->nret && p->node[i].op == OP_copy_; k++)
+			w->needed[i] |= p->ret[k] == p->node[i].arg[A_copy__self].node; /* returned as it is after the write */
+	for (int i = p->nnode - 1; i >= 0; i--)
+		if (w->needed[i])
+			node_mark_operands(p, &p->node[i], w->needed);
 }
 
 /* copy_ to an input at the end: the input's name stands for the new value from there on. False: not without a line more. */
@@ -301,19 +288,14 @@ static bool function(struct strbuf *sb, const char **params, struct writer *w)
 	const struct prog *p = w->p;
 	struct strbuf lines;
 	bool ok = true;
-	for (int k = 0; k < p->nret; k++)
-		need(w, p->ret[k]);
-	for (int i = 0; i < p->nnode; i++)
-		for (int k = 0; k < p->nret && p->node[i].op == OP_copy_; k++)
-			if (p->ret[k] == p->node[i].arg[A_copy__self].node) /* as it is after the write */
-				need(w, i);
+	mark_needed(w);
 	for (int i = 0; i < p->nnode; i++)
 		if (w->needed[i] && node_is_input(&p->node[i]))
 			w->param[i] = w->name[i] = free_name(w, i, p->node[i].name);
 	*params = parameters(w);
 	sb_init(&lines);
 	for (int i = 0; i < p->nnode && ok; i++)
-		if (w->needed[i] && !node_is_input(&p->node[i]))
+		if (w->needed[i] && !node_is_input(&p->node[i]) && !node_is_sym(&p->node[i]))
 			ok = line(&lines, w, i);
 	if (w->along)
 		sb_puts(sb,
@@ -348,6 +330,19 @@ static const struct scalar *elements(int64_t *n, const struct prog *source, int 
 	return fill_to_data(own, (int)*n, m->dtype, a).data;
 }
 
+/* "jnp.full((2, 3), 1.5, jnp.float32)"; value NULL: the function knows it. */
+static void factory(struct strbuf *sb, const char *name, const struct meta *m, const struct scalar *value, struct arena *a)
+{
+	sb_printf(sb, "jnp.%s(", name);
+	short_tuple(sb, m->size, m->rank);
+	sb_puts(sb, ", ");
+	if (value) {
+		short_number(sb, value);
+		sb_puts(sb, ", ");
+	}
+	sb_printf(sb, "%s)", dtype_name(m->dtype, a));
+}
+
 /* False: more numbers than a person reads. */
 static bool input(struct strbuf *sb, const struct prog *source, int node, int number, bool random, struct arena *a)
 {
@@ -356,30 +351,25 @@ static bool input(struct strbuf *sb, const struct prog *source, int node, int nu
 	int64_t n;
 	if (random && dtype_is_float(m->dtype)) {
 		sb_printf(sb, "jnp.asarray(np.random.default_rng(%d).standard_normal(", number);
-		tuple(sb, m->size, m->rank);
+		short_tuple(sb, m->size, m->rank);
 		sb_printf(sb, "), %s)", dtype);
 		return true;
 	}
 	const struct scalar *v = elements(&n, source, node, a);
 	if (!v && n)
 		return false;
-	if (!n || short_are_steps(v, n, 0, 0) || short_are_steps(v, n, 1, 0)) {
-		sb_printf(sb, "jnp.%s(", n && short_value(v) != 0 ? "ones" : "zeros");
-		tuple(sb, m->size, m->rank);
-		sb_printf(sb, ", %s)", dtype);
-	} else if (n > 2 && short_are_steps(v, n, 0, 1)) {
+	switch (n ? short_pattern_of(v, n) : SHORT_ZEROS) {
+	case SHORT_ZEROS: factory(sb, "zeros", m, NULL, a); break;
+	case SHORT_ONES: factory(sb, "ones", m, NULL, a); break;
+	case SHORT_SAME: factory(sb, "full", m, v, a); break;
+	case SHORT_COUNTED:
 		sb_printf(sb, "jnp.arange(%" PRId64 ", dtype=%s)", n, dtype);
 		if (m->rank != 1) {
 			sb_puts(sb, ".reshape");
-			tuple(sb, m->size, m->rank);
+			short_tuple(sb, m->size, m->rank);
 		}
-	} else if (n > 3 && short_are_steps(v, n, short_value(v), 0)) {
-		sb_puts(sb, "jnp.full(");
-		tuple(sb, m->size, m->rank);
-		sb_puts(sb, ", ");
-		short_number(sb, v);
-		sb_printf(sb, ", %s)", dtype);
-	} else {
+		break;
+	case SHORT_LISTED:
 		sb_puts(sb, "jnp.array(");
 		short_nested(sb, &v, m->size, m->rank);
 		sb_printf(sb, ", %s)", dtype);

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "compiled/targets/torch/emit_python.h"
+#include "compiled/targets/short_numbers.h"
 #include "compiled/targets/torch/short_script.h"
 #include "eager/base/escape.h"
 #include "eager/lang/fill.h"
@@ -14,15 +15,6 @@
 #include "generated/op_input.h"
 
 extern const unsigned char fill_py[], script_run_py[]; /* embedded by the build, NUL-terminated */
-
-static void int_list(struct strbuf *sb, const int64_t *v, int n)
-{
-	sb_putc(sb, '(');
-	for (int i = 0; i < n; i++)
-		sb_printf(sb, "%s%" PRId64, i ? ", " : "", v[i]);
-	sb_puts(sb, n == 1 ? "," : "");
-	sb_putc(sb, ')');
-}
 
 static int64_t cell_bits(const void *cell, int nbytes)
 {
@@ -70,9 +62,9 @@ static void storage_row(struct strbuf *sb, const struct prog *q, int node)
 	escape_python(sb, n->arg[A_input_fill].str);
 	sb_printf(sb, ", %" PRIu64 ", %" PRId64 ", %" PRId64 ", ", (uint64_t)node_int(n, A_input_seed), node_int(n, A_input_high),
 		node_int(n, A_input_dim));
-	int_list(sb, m->size, m->rank);
+	short_tuple(sb, m->size, m->rank);
 	sb_puts(sb, ", ");
-	int_list(sb, m->stride, m->rank);
+	short_tuple(sb, m->stride, m->rank);
 	sb_printf(sb, ", %" PRId64 ").to(%s),\n", m->offset, m->device == DEV_RUN ? "DEVICE" : m->device == DEV_CPU ? "\"cpu\"" : "\"meta\"");
 }
 
@@ -97,9 +89,9 @@ static bool call_rows(struct strbuf *sb, const struct prog *p, const struct torc
 				continue;
 			}
 			sb_puts(sb, "        (");
-			int_list(sb, m->size, m->rank);
+			short_tuple(sb, m->size, m->rank);
 			sb_puts(sb, ", ");
-			int_list(sb, m->stride, m->rank);
+			short_tuple(sb, m->stride, m->rank);
 			sb_printf(sb, ", %" PRId64 "),\n", m->offset);
 		}
 		sb_puts(sb, "    ]),\n");

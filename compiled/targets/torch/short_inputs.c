@@ -40,11 +40,10 @@ static void lay_of(struct lay *out, const struct meta *m)
 
 static void as_strided(struct strbuf *sb, const struct meta *m)
 {
-	sb_puts(sb, ".as_strided((");
-	short_sizes(sb, m->size, m->rank);
-	sb_puts(sb, m->rank == 1 ? ",), (" : "), (");
-	short_sizes(sb, m->stride, m->rank);
-	sb_puts(sb, m->rank == 1 ? ",)" : ")");
+	sb_puts(sb, ".as_strided(");
+	short_tuple(sb, m->size, m->rank);
+	sb_puts(sb, ", ");
+	short_tuple(sb, m->stride, m->rank);
 	if (m->offset)
 		sb_printf(sb, ", %" PRId64, m->offset);
 	sb_putc(sb, ')');
@@ -66,11 +65,13 @@ static void lay_out(struct strbuf *sb, const struct lay *l, const struct meta *m
 
 /* ---- its numbers ----------------------------------------------------------------------------------------------------------------- */
 
-static void sizes_of(struct strbuf *sb, const struct lay *l, bool tuple)
+/* "2, 3": as arguments; of no dimension the empty tuple. */
+static void sizes_of(struct strbuf *sb, const struct lay *l)
 {
-	sb_puts(sb, tuple || !l->rank ? "(" : "");
-	short_sizes(sb, l->size, l->rank);
-	sb_puts(sb, tuple && l->rank == 1 ? ",)" : tuple || !l->rank ? ")" : "");
+	if (l->rank)
+		short_sizes(sb, l->size, l->rank);
+	else
+		short_tuple(sb, l->size, 0);
 }
 
 /* What the factory makes by itself; NDTYPES: whatever is said. */
@@ -82,19 +83,24 @@ static bool numbers(
 {
 	*reshape = false;
 	*dtype = own_dtype(t);
-	if (short_are_steps(v, n, 1, 0) || short_are_steps(v, n, 0, 0)) {
-		sb_printf(sb, "torch.%s(", short_value(&v[0]) != 0 ? "ones" : "zeros");
-		sizes_of(sb, l, false);
+	switch (short_pattern_of(v, n)) {
+	case SHORT_ZEROS:
+	case SHORT_ONES:
+		sb_printf(sb, "torch.%s(", short_value(v) != 0 ? "ones" : "zeros");
+		sizes_of(sb, l);
 		*dtype = DT_F32;
-	} else if (n > 2 && t != DT_B8 && short_are_steps(v, n, 0, 1)) {
+		break;
+	case SHORT_COUNTED:
 		sb_printf(sb, dtype_is_float(t) ? "torch.arange(%" PRId64 ".0" : "torch.arange(%" PRId64, n);
 		*reshape = l->rank != 1;
-	} else if (n > 3 && short_are_steps(v, n, short_value(&v[0]), 0)) {
+		break;
+	case SHORT_SAME:
 		sb_puts(sb, "torch.full(");
-		sizes_of(sb, l, true);
+		short_tuple(sb, l->size, l->rank);
 		sb_puts(sb, ", ");
-		short_number(sb, &v[0]);
-	} else {
+		short_number(sb, v);
+		break;
+	case SHORT_LISTED:
 		sb_puts(sb, "torch.tensor(");
 		short_nested(sb, &v, l->size, l->rank);
 		return n <= SHORT_LITERAL;
@@ -126,7 +132,7 @@ static bool made(struct strbuf *sb, bool *chained, const struct prog *p, int nod
 	lay_of(&l, m);
 	if (m->device == DEV_META || !n || (random && floats)) {
 		sb_puts(sb, m->device == DEV_META || !n ? "torch.empty(" : "torch.randn(");
-		sizes_of(sb, &l, false);
+		sizes_of(sb, &l);
 	} else if (n > MAX_DATA) {
 		return false;
 	} else {
@@ -147,7 +153,7 @@ static bool made(struct strbuf *sb, bool *chained, const struct prog *p, int nod
 	sb_putc(sb, ')');
 	if (reshape) {
 		sb_puts(sb, ".reshape(");
-		sizes_of(sb, &l, false);
+		sizes_of(sb, &l);
 		sb_putc(sb, ')');
 	}
 	lay_out(sb, &l, m);
