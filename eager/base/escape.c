@@ -125,6 +125,17 @@ const char *escaped_lines(struct arena *a, const char *indent, const char *s)
 	return in_arena(a, &sb);
 }
 
+bool python_keyword(const char *s, size_t n)
+{
+	static const char *const words[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
+		"except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
+		"return", "try", "while", "with", "yield", "True", "False", "None", "__debug__"};
+	for (int i = 0; i < ARRAY_LEN(words); i++)
+		if (strlen(words[i]) == n && memcmp(words[i], s, n) == 0)
+			return true;
+	return false;
+}
+
 void escape_python(struct strbuf *sb, const char *s)
 {
 	sb_putc(sb, '"');

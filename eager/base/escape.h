@@ -30,6 +30,7 @@ void escape_block(struct strbuf *sb, const char *indent, const char *s, size_t n
 void escape_cell(struct strbuf *sb, const char *s, size_t n);
 
 void escape_python(struct strbuf *sb, const char *s); /* a string literal, quotes included */
+bool python_keyword(const char *s, size_t n);         /* are these n bytes a word that is no name there? */
 void escape_shell(struct strbuf *sb, const char *s);  /* one word of a command; quoted only if it needs to be */
 
 #endif

@@ -201,14 +201,11 @@ static const char *expression(struct writer *w, const struct node *n, const stru
 /* No word of the script's, and no other node's. */
 static const char *free_name(const struct writer *w, int node, const char *wish)
 {
-	static const char *const taken[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
-		"except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
-		"return", "try", "while", "with", "yield", "True", "False", "None", "jax", "jnp", "lax", "np", "sys", "f", "run", "along", "float",
-		"bool", "inf", "nan"};
+	static const char *const taken[] = {"jax", "jnp", "lax", "np", "sys", "f", "run", "along", "float", "bool", "inf", "nan"};
 	const char *name = wish;
 	bool again = true;
 	for (int k = 1; again; k++) {
-		again = false;
+		again = python_keyword(name, strlen(name));
 		for (int i = 0; i < ARRAY_LEN(taken); i++)
 			again |= str_eq(name, taken[i]);
 		for (int i = 0; i < w->p->nnode; i++)

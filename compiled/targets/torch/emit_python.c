@@ -13,22 +13,24 @@
 #include "generated/op_args.h"
 #include "generated/op_id.h"
 
+/* A word of Python's, or one that means something in what is emitted. */
+static bool is_taken(const char *s, size_t n)
+{
+	static const char *const own[] = {"torch", "float", "abs", "f", "cotangents"};
+	for (int i = 0; i < ARRAY_LEN(own); i++)
+		if (strlen(own[i]) == n && memcmp(own[i], s, n) == 0)
+			return true;
+	return python_keyword(s, n);
+}
+
 void emit_name(struct strbuf *sb, const struct prog *p, int node)
 {
-	static const char *const reserved[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
-		"else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass",
-		"raise", "return", "try", "while", "with", "yield", "True", "False", "None", "__debug__", "torch", "float", "abs", "f",
-		"cotangents"};
 	const char *name = p->node[node].name;
 	size_t n = strlen(name);
-	sb_puts(sb, name);
-	for (int i = 0; i < ARRAY_LEN(reserved); i++) { /* lambda_ becomes lambda__: names stay different */
-		size_t len = strlen(reserved[i]);
-		if (n >= len && memcmp(name, reserved[i], len) == 0 && strspn(name + len, "_") == n - len) {
-			sb_putc(sb, '_');
-			return;
-		}
-	}
+	bool taken = is_taken(name, n);
+	while (!taken && n && name[n - 1] == '_') /* lambda_ becomes lambda__: names stay different */
+		taken = is_taken(name, --n);
+	sb_printf(sb, "%s%s", name, taken ? "_" : "");
 }
 
 static void emit_expr(struct strbuf *sb, const struct prog *p, int e, bool outermost)
