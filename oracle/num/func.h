@@ -49,6 +49,9 @@ static inline int sf_operands(enum sf f)
 /* One ulp of the compute type at magnitude m. */
 INLINE double how_ulp(const struct how *h, double m) { return 2 * num_half_ulp(&num_format[h->l->compute], m); }
 
+/* What is smaller than this, in a format, may become 0. */
+INLINE double how_least(const struct how *h, const struct num_format *f) { return h->l->flags & LF_FTZ ? f->normal : f->tiny; }
+
 /* Factors that are constants may have been multiplied first: half an ulp more where anything is rounded at all. */
 INLINE void how_folded(struct num *v, const struct how *h)
 {

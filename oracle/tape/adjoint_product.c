@@ -40,13 +40,6 @@ static int share_sign(const struct adjoint_pass *s, const struct num *g, const s
 	return f->negative ^ (x->hi < 0) ^ (g->hi < 0) ? -1 : 1;
 }
 
-/* What is smaller may become 0. */
-static double least_of(const struct how *h)
-{
-	const struct num_format *own = &num_format[h->dt];
-	return h->l->flags & LF_FTZ ? own->normal : own->tiny;
-}
-
 /* Roundings of the finite part of c, whichever form made it. */
 static void round_share(
 	const struct adjoint_pass *s, struct num *c, const struct num *g, const struct num *y, const struct num *x, const struct factors *f)
@@ -54,7 +47,7 @@ static void round_share(
 	const struct num_format *own = &num_format[s->h.dt];
 	int sign = share_sign(s, g, x, f);
 	double rel = (double)(f->n + 3) * num_format[s->h.l->acc].u + 3 * own->u, mag = num_mag(c), m = finite_mag(x);
-	double gy = finite_mag(g) * finite_mag(y), least = least_of(&s->h);
+	double gy = finite_mag(g) * finite_mag(y), least = how_least(&s->h, own);
 	num_widen(c, mag * rel);
 	if (gy >= own->overflow) /* g * result comes first */
 		c->flags |= sign > 0 ? NUM_PINF : sign < 0 ? NUM_NINF : NUM_INF;
@@ -252,6 +245,7 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 	for (int64_t i = 0; i < len; i++)
 		gsum += finite_mag(&g[i]);
 	struct factors f = factors_of(s->A->t, e, len);
+	const double least = how_least(&s->h, own);
 	bool lost = f.small < own->normal * 4;                            /* prefixes underflow */
 	bool scaled_late = s->h.l->flags & LF_STEPS || s->h.dt == DT_F64; /* `later` is formed in the dtype, or in nothing wider than it */
 	bool special = f.special || f.big >= own->overflow;               /* or overflow, and 0 * inf may follow */
@@ -293,11 +287,11 @@ static void adj_cumprod_row(const struct adjoint_pass *s, const sid *e, const st
 			sum = num_exact(s->h.dt, NAN);
 		if (abs != 0 && !(sum.flags & NUM_NOFIN) && !num_unknown(&sum)) {
 			double low = fabs(x->hi) - x->rad;
-			num_widen(&sum, abs * rel + (double)len * least_of(&s->h) * (1 + (sign ? 0 : f.big)));
+			num_widen(&sum, abs * rel + (double)len * least * (1 + (sign ? 0 : f.big)));
 			if (x->hi != 0 || x->rad != 0) /* y and terms g * y that underflow, divided by an x that is at least the tiniest */
-				num_widen(&sum, (double)len * least_of(&s->h) * (1 + gsum) / fmax(low, own->tiny));
+				num_widen(&sum, (double)len * least * (1 + gsum) / fmax(low, own->tiny));
 			if (lost)
-				num_widen(&sum, abs + gsum * least_of(&s->h) * f.big * (double)len);
+				num_widen(&sum, abs + gsum * least * f.big * (double)len);
 			how_last(&sum, &s->h);
 			if (first_zero && later * (1 + rel) >= own->overflow)
 				sum.flags |= NUM_INF | NUM_NAN;

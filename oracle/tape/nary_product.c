@@ -106,7 +106,7 @@ static struct num prod_finish(const struct prod_state *s, const struct how *h)
 	if (m != 0 || !safe) {
 		num_widen(&r, s->n * acc->u * m * (1 + s->n * acc->u));
 		if (s->small < acc->normal || s->zero) /* a partial product may underflow, then be multiplied */
-			num_widen(&r, s->n * s->big * (h->l->flags & LF_FTZ ? acc->normal : acc->tiny));
+			num_widen(&r, s->n * s->big * how_least(h, acc));
 		num_round(&r, h->dt, (int)(h->l->flags & LF_INEXACT));
 		partial_products(&r, s, m, acc);
 	}
