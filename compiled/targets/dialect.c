@@ -15,6 +15,11 @@ bool dialect_find(enum target_dialect *out, const char *name)
 	return false;
 }
 
+const char *dialect_refuses(enum target_dialect d, struct arena *a)
+{
+	return arena_printf(a, "eager refuses the program, and nothing in the %s dialect raises", dialect_name(d));
+}
+
 enum target_dialect dialect_of(const struct target *t)
 {
 	enum target_dialect d = target_stage(t)->takes;
@@ -29,7 +34,7 @@ bool dialect_say(struct said *out, const struct prog *p, enum target_dialect d, 
 	const struct compile_options o = {.stage = STAGE_DECOMPOSED, .decompose = true, .validate = true};
 	CHECK(d == TAKES_CORE);
 	if (p->must_raise)
-		return err_set(err, "eager refuses the program, and nothing in the core dialect raises");
+		return err_set(err, "%s", dialect_refuses(d, a));
 	out->ncalls = p->ncall + 1;
 	out->call = ARENA_ZNEW(a, struct said_call, (size_t)out->ncalls);
 	for (int k = 0; k < out->ncalls; k++) {

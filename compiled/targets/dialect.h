@@ -20,6 +20,8 @@ struct said {
 
 const char *dialect_name(enum target_dialect d); /* "aten", "core" */
 bool dialect_find(enum target_dialect *out, const char *name);
+/* Why a program that eager refuses is unsupported there. In a. */
+const char *dialect_refuses(enum target_dialect d, struct arena *a);
 /* What t takes: as its option `dialect` says, else as its stage does. */
 enum target_dialect dialect_of(const struct target *t);
 /* Every call of p, which must be accepted by eager; in a. False: it cannot be said (err: why), so that p is unsupported. d is not

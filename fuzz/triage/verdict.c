@@ -379,8 +379,7 @@ static void from_reference(struct outcome *out, const struct reference_of *ref, 
 		out->why = r->message;
 	} else if (ref->jc.status == REF_RAISES && dialect_of(t) != TAKES_ATEN) {
 		out->verdict = VD_UNSUPPORTED; /* as exec says of what eager's rules refuse: these are the data's */
-		out->why = arena_printf(
-			a, "eager refuses the program, and nothing in the %s dialect raises (%s)", dialect_name(dialect_of(t)), ref->jc.message);
+		out->why = arena_printf(a, "%s (%s)", dialect_refuses(dialect_of(t), a), ref->jc.message);
 	} else if (r->status == RES_RAISED) {
 		from_raise(out, p, r, t, &ref->jc, a);
 	} else {
