@@ -771,13 +771,14 @@ def run(program):
             jax.clear_caches()
         code = program.cache[program.stage, program.key] = Compiled(program)
     jax.config.update("jax_disable_most_optimizations", program.stage == "op")
-    given = [jnp.asarray(array(t)) for t in program.inputs.values()]
+    given, fn = [jnp.asarray(array(t)) for t in program.inputs.values()], code.fn
     try:
         if "probe.keep" in program.options:
-            lowered = code.fn.lower(*given)
+            lowered = fn.lower(*given)
+            fn = lowered.compile()
             program.artifacts["StableHLO graph"] = lowered.as_text()
-            program.artifacts["optimised HLO graph"] = lowered.compile().as_text()
-        outputs, grads, written = code.fn(*given)
+            program.artifacts["optimised HLO graph"] = fn.as_text()
+        outputs, grads, written = fn(*given)
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" in str(error) or "While setting option" in str(error):
             raise UnknownOption(str(error)) from None
