@@ -8,6 +8,8 @@
 #include "eager/base/version.h"
 #include "reports/cause/cause_group.h"
 
+const char *cause_family(const char *target, struct arena *a) { return arena_printf(a, "%.*s", (int)strcspn(target, "-:"), target); }
+
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
 enum column { KIND, TARGET, PROGRAM, MINIMISED, SIGNATURE, BLAME, OPS, RAISED, TENSOR, PATTERN, NWRONG, NOT_CONFIRMED };

@@ -60,6 +60,8 @@ struct store_causes {
 	struct store_cause *cause; /* in the order of their numbers */
 };
 
+/* "torch" of "torch-2.11.0:inductor@cpu". In a. */
+const char *cause_family(const char *target, struct arena *a);
 /* All causes. In a. What fails is store_message's. */
 enum store_status store_causes(struct store_causes *out, struct store *s, struct arena *a);
 /* The same for who lists them in a line each, in half the time: issue and unconfirmed are "", and there are no variants. */

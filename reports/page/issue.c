@@ -318,7 +318,7 @@ void issue_write(struct strbuf *sb, const struct cause_page *p, struct arena *a)
 	sb_puts(sb, "# ");
 	markup_title(sb, p->c->title);
 	/* As the family's own form for issues has it. */
-	sb_puts(sb, str_starts(p->c->target, "jax") ? "\n\n### Description\n\n" : "\n\n### \xf0\x9f\x90\x9b Describe the bug\n\n");
+	sb_puts(sb, str_eq(cause_family(p->c->target, a), "jax") ? "\n\n### Description\n\n" : "\n\n### \xf0\x9f\x90\x9b Describe the bug\n\n");
 	put_what(sb, p, a);
 	put_script(sb, p);
 	issue_values(sb, p, a);

@@ -83,9 +83,6 @@ static enum sort sort_of_line(const char *line)
 	return strstr(from, ".grad") ? SORT_GRADIENT : strstr(from, "input ") ? SORT_INPUT : strstr(from, "out ") ? SORT_VALUE : SORT_OTHER;
 }
 
-/* "torch" of "torch-2.11.0:inductor@cpu". */
-static const char *family_of(const char *target, struct arena *a) { return arena_printf(a, "%.*s", (int)strcspn(target, "-:"), target); }
-
 static bool concerns(const struct row *r, const char *family, struct arena *a)
 {
 	return !r->families[0] || strstr(r->families, arena_printf(a, " %s ", family));
@@ -95,7 +92,7 @@ static bool concerns(const struct row *r, const char *family, struct arena *a)
 static void add_family(struct row *r, const char *line, struct arena *a)
 {
 	const char *target = line + strlen("# expect:");
-	const char *family = family_of(target + strspn(target, " "), a);
+	const char *family = cause_family(target + strspn(target, " "), a);
 	if (!r->families[0] || !concerns(r, family, a))
 		r->families = arena_printf(a, "%s%s ", r->families[0] ? r->families : " ", family);
 }
@@ -268,7 +265,7 @@ int upstream_like(const struct upstream_issue **out, const struct upstream *u, c
 		s += strcspn(s, " ");
 	}
 	bool *taken = ARENA_ZNEW(a, bool, u->n);
-	const char *family = family_of(c->target, a);
+	const char *family = cause_family(c->target, a);
 	for (int rank = 0; rank < 3 && n < UPSTREAM_MOST; rank++) {
 		int best = -1;
 		double like = least;

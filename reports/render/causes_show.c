@@ -15,8 +15,7 @@
 const char *cause_stage(const struct store_cause *c, struct arena *a)
 {
 	const char *colon = strchr(c->target, ':');
-	const size_t family = strcspn(c->target, "-:");
-	return colon ? arena_printf(a, "%.*s%s", (int)family, c->target, colon) : c->target;
+	return colon ? arena_printf(a, "%s%s", cause_family(c->target, a), colon) : c->target;
 }
 
 const char *representative_state(const struct store_cause *c)
