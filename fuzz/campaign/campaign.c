@@ -662,6 +662,8 @@ static bool begin_corpus(struct campaign *c, struct options *o, struct err *err)
 	return true;
 }
 
+static uint64_t seed_of(const struct options *o) { return o->seed_given ? o->seed : (uint64_t)clock_unix_ms() % 1000000007; }
+
 /* Its targets have one home: a shard has one child for them all. */
 static int one_campaign(const struct options *given)
 {
@@ -674,8 +676,7 @@ static int one_campaign(const struct options *given)
 		complain("%s", err.msg);
 		return EXIT_USAGE;
 	}
-	if (!o.seed_given)
-		o.seed = (uint64_t)clock_unix_ms() % 1000000007;
+	o.seed = seed_of(&o);
 	struct campaign c = {
 		.o = &o, .source = options_source(&o), .nshards = o.jobs, .start = clock_ms(), .baseline = o.baseline ? &baseline : NULL};
 	c.source.nshards = o.shard_count * o.jobs;
@@ -752,7 +753,7 @@ static int take_turns(const struct options *o, int n)
 	struct options turn = *o;
 	int rc = EXIT_VOID, k = 0;
 	turn.time_s = o->time_s / n;
-	turn.seed = o->seed_given ? o->seed : (uint64_t)clock_unix_ms() % 1000000007;
+	turn.seed = seed_of(o);
 	turn.seed_given = true;
 	for (int i = 0; i < o->ntarget; i++) {
 		if (!is_first(o, i))
@@ -761,8 +762,9 @@ static int take_turns(const struct options *o, int n)
 		for (int j = i; j < o->ntarget; j++)
 			if (target_same_home(&o->target[j], &o->target[i]))
 				turn.target[turn.ntarget++] = o->target[j];
+		k++;
 		if (!o->quiet)
-			fprintf(stderr, "scatterproof fuzz: campaign %d of %d, on %s\n", ++k, n, target_family(&o->target[i]));
+			fprintf(stderr, "scatterproof fuzz: campaign %d of %d, on %s\n", k, n, target_family(&o->target[i]));
 		const int code = one_campaign(&turn);
 		if (interrupt_asked())
 			return code;
