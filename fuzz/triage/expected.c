@@ -430,8 +430,7 @@ static const char *middle_text(const struct num *v, struct arena *a)
 {
 	if (v->flags & (NUM_SPECIAL | NUM_UNDEC) || v->rad == 0 || v->rad > 1e-6 * fabs(v->hi))
 		return NULL;
-	const char *text = arena_printf(a, "%.9g", v->hi);
-	return strpbrk(text, ".en") ? text : arena_printf(a, "%s.0", text);
+	return arena_printf(a, "%.9g", v->hi);
 }
 
 const char *expected_list(const struct claim *c, const struct prog *p, const struct target *t, struct arena *a)
@@ -446,14 +445,11 @@ const char *expected_list(const struct claim *c, const struct prog *p, const str
 	const char *const *short_text = element_texts(&w, a);
 	const char **text = ARENA_NEW(a, const char *, w.n + 1);
 	for (int64_t i = 0; i < w.n; i++) {
-		const char *middle = dtype_is_float(w.dtype) ? middle_text(&w.val[i], a) : NULL;
-		if (middle) {
-			text[i] = middle;
-			continue;
-		}
-		if (strpbrk(short_text[i], "({N"))
+		const bool floats = dtype_is_float(w.dtype);
+		const char *middle = floats ? middle_text(&w.val[i], a) : NULL, *one = middle ? middle : short_text[i];
+		if (strpbrk(one, "({N"))
 			return NULL;
-		text[i] = dtype_is_float(w.dtype) && !strpbrk(short_text[i], ".enf") ? arena_printf(a, "%s.0", short_text[i]) : short_text[i];
+		text[i] = floats && !strpbrk(one, ".enf") ? arena_printf(a, "%s.0", one) : one;
 	}
 	const int node = w.out ? -1 : prog_find(p, c->tensor.node);
 	const struct meta *m = w.out ? &w.out->meta : node < 0 ? NULL : node_meta(p, node);

@@ -265,8 +265,8 @@ struct ended {
 	bool reached; /* an answer was printed: whatever ended it came after that */
 };
 
-/* beside: target_script's, whose answer is the first that is printed. */
-static bool run_text(struct ended *out, const char *beside, const char *python, const struct strbuf *text, const struct short_ask *ask,
+/* What stands beside t is the first that is printed. */
+static bool run_text(struct ended *out, const struct target *t, const char *python, const struct strbuf *text, const struct short_ask *ask,
 	struct arena *a, struct err *err)
 {
 	enum { MOST = 1 << 22 };
@@ -281,7 +281,7 @@ static bool run_text(struct ended *out, const char *beside, const char *python, 
 	sb_init(&said);
 	const bool ok = sb_write_file(file, text, err);
 	*out = (struct ended){.code = ok ? capture_run(&said, &c) : 127};
-	const char *answer = arena_printf(a, "\n%s:", beside);
+	const char *answer = arena_printf(a, "\n%s:", t->driver->script->beside);
 	out->reached = str_starts(said.s, answer + 1) || strstr(said.s, answer);
 	sb_free(&said);
 	unlink(file);
@@ -312,8 +312,7 @@ static void other_versions(
 	for (int i = 0; i < n; i++) {
 		struct ended e;
 		struct err err = {0};
-		if (list[i].problem[0] || str_eq(list[i].version, t->version)
-			|| !run_text(&e, t->driver->script->beside, list[i].python, text, ask, a, &err) || killed(&e))
+		if (list[i].problem[0] || str_eq(list[i].version, t->version) || !run_text(&e, t, list[i].python, text, ask, a, &err) || killed(&e))
 			continue;
 		add_run(runs, list[i].version, &e);
 	}
@@ -369,7 +368,7 @@ static bool brief(
 static bool run_one(const struct strbuf *text, struct search *s, struct arena *a, struct err *err)
 {
 	s->nruns++;
-	s->broken = !run_text(&s->last, s->t->driver->script->beside, s->python, text, s->ask, a, err);
+	s->broken = !run_text(&s->last, s->t, s->python, text, s->ask, a, err);
 	return !s->broken && shows(&s->last);
 }
 
